@@ -27,7 +27,7 @@ from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.resources import get_entailment_checker
-from hopgraph.tools.retrieval.passage_metadata import find_origin
+from hopgraph.tools.retrieval.passage_metadata import find_location
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote, read_quote
 
@@ -304,7 +304,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
                 start=start,
                 end=end,
                 kind=_KINDS.get(passage["source"], "passage"),
-                **find_origin(passage.get("metadata", {})),
+                **find_location(passage.get("metadata", {})),
             )
     return list(citations.values())
 

@@ -14,7 +14,7 @@ from hopgraph.state import Citation, ModelError, StopReason, Update, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.state.records import has_no_usable_reply
-from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
+from hopgraph.tools.retrieval.passage_metadata import describe_location, name_citation
 
 UNCITED = "No passage in the documents supports this; it is the model's own knowledge."
 DOUBTS = f"{UNSUPPORTED} No passage in the documents is known to support this statement."
@@ -85,7 +85,7 @@ def not_found(question: str, reason: StopReason | None) -> str:
 def _source(number: int, citation: Citation) -> str:
     own = citation["kind"] == "model"
     title = "the model's own knowledge" if own else escape_markup(name_citation(citation))
-    place, quote = escape_markup(describe_place(citation)), escape_markup(citation["quote"])
+    place, quote = escape_markup(describe_location(citation)), escape_markup(citation["quote"])
     return f"[{number}] {title}" + (f" · {place}" if place else "") + (f": “{quote}”" if quote else "")
 
 

@@ -17,7 +17,7 @@ from hopgraph.state import Call, CorpusError, Passage, empty_call
 from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, maybe_to_thread
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
-from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
+from hopgraph.tools.retrieval.passage_metadata import INDEX, find_location, name_source, plain_metadata
 from hopgraph.tools.text import contains
 from hopgraph.tools.text.analyser import once_per_passage
 
@@ -138,7 +138,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
         metadata: dict[str, Any] = document.metadata
         carried = {} if metadata.keys() <= _OWN_FIELDS else _carried(metadata)
         text = _clean_text(document.page_content)
-        title = clean(_named(metadata, "title")) or name_source(find_origin(carried))
+        title = clean(_named(metadata, "title")) or name_source(find_location(carried))
         key = str(document.id or _named(metadata, "id") or _hash(f"{title}\n{text}"))
         passage: Passage = {
             "id": _foreign(key),

@@ -1,6 +1,6 @@
-"""BM25 indexes of corpora, and retrievers over them.
+"""Indexes of corpora, and retrievers over them.
 
-What is offered here is imported when it is first used, as it brings NumPy, which every graph would wait for.
+Names are imported on first use, since they import NumPy, which would slow down every graph's start.
 """
 
 from importlib import import_module

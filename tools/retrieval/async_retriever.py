@@ -1,4 +1,4 @@
-"""The base class of our LangChain retrievers: one async search behind the sync and the async interface."""
+"""Base class of our LangChain retrievers: one async search serves the sync and the async interface."""
 
 from abc import abstractmethod
 
@@ -11,7 +11,7 @@ from hopgraph.tools.io.background import run_in_background
 
 
 class AsyncRetriever(BaseRetriever):
-    """A retriever that searches by a coroutine; sync calls run it on the background loop."""
+    """A retriever with an async search; sync calls run it on the background loop."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 

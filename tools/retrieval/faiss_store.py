@@ -1,15 +1,15 @@
-"""The vectors of an index, in one FAISS file that is mapped into memory.
+"""The vectors of an index, in one FAISS file mapped into memory.
 
-The kind follows from the number of passages, unless it is requested:
+The kind depends on the number of passages, unless it is requested:
 
 * `flat`, up to 100,000: exact; four bytes per number. A search reads all of it.
-* `hnsw`, up to 2,000,000: a graph of neighbours (M = 32); the flat size and some 270 bytes per passage.
-* `ivfpq`, beyond: one byte for four numbers, in about 4·√n lists, of which a search reads a 32nd part. The
-  lists and the codes are learnt from 64 passages per list.
+* `hnsw`, up to 2,000,000: a neighbour graph (M = 32); the size of `flat` plus about 270 bytes per passage.
+* `ivfpq`, beyond: one byte for four numbers, in about 4·√n lists, of which a search reads 1/32. Lists and codes
+  are trained on 64 passages per list.
 
-Memory of a build: the file's content and some thousand vectors; all vectors for `flat` and `hnsw`, codes for `ivfpq`.
-All compare by inner product: the cosine where vectors are normalised. With several threads (OMP_NUM_THREADS) two
-builds of `hnsw` link a few neighbours differently; `flat` is the same to the byte.
+A build holds the file's content and a few thousand vectors in memory: all vectors for `flat` and `hnsw`, codes for
+`ivfpq`. All compare by inner product: the cosine if vectors are normalised. With several threads (OMP_NUM_THREADS) two
+builds of `hnsw` link a few neighbours differently; those of `flat` are identical.
 """
 
 import math
@@ -30,25 +30,25 @@ FAISS_KINDS: tuple[str, ...] = get_args(FaissKind)
 FOLDER, FILE = "faiss", "faiss/vectors.faiss"
 FLAT_UP_TO, HNSW_UP_TO = 100_000, 2_000_000
 IVFPQ_FROM = 10_000
-"""Passages that its 256 codes per part need to be learnt well."""
+"""Passages needed to train the 256 codes per part."""
 _HNSW_M, _HNSW_BUILD, _HNSW_SEARCH = 32, 128, 128
 _NUMBERS_PER_BYTE = 4
-_TRAINED_PER_LIST = 64
-_LEARNT_FROM = 39  # passages per list below which FAISS warns
-_SHARE_OF_LISTS = 32
-_SPARE = 16
-_ADDED_AT_ONCE = 1 << 12
+_TRAINING_PER_LIST = 64
+_MIN_TRAINING_PER_LIST = 39  # FAISS warns below
+_LISTS_PER_PROBE = 32
+_EXTRA_HITS = 16
+_BATCH = 1 << 12
 
 
-def choose_kind(passages: int, asked: str | None = None) -> FaissKind:
-    """Choose the kind of index for so many passages; SettingsError if the one asked for is unknown or needs more."""
-    if asked is None:
+def choose_kind(passages: int, requested: str | None = None) -> FaissKind:
+    """Return the kind of index for so many passages; SettingsError if `requested` is unknown or needs more."""
+    if requested is None:
         return "flat" if passages <= FLAT_UP_TO else "hnsw" if passages <= HNSW_UP_TO else "ivfpq"
-    if asked not in FAISS_KINDS:
-        raise SettingsError(f"FAISS index {asked!r} is unknown; use one of: {', '.join(FAISS_KINDS)}")
-    if asked == "ivfpq" and passages < IVFPQ_FROM:
-        raise SettingsError(f"ivfpq needs {IVFPQ_FROM:,} passages to learn from, got {passages:,}; use flat or hnsw")
-    return cast("FaissKind", asked)
+    if requested not in FAISS_KINDS:
+        raise SettingsError(f"FAISS index {requested!r} is unknown; use one of: {', '.join(FAISS_KINDS)}")
+    if requested == "ivfpq" and passages < IVFPQ_FROM:
+        raise SettingsError(f"ivfpq needs {IVFPQ_FROM:,} passages for training, got {passages:,}; use flat or hnsw")
+    return cast("FaissKind", requested)
 
 
 def build_store(
@@ -62,20 +62,20 @@ def build_store(
 ) -> None:
     """Write the vectors of an index to a new file.
 
-    `origins` has for each of them the row of the index `extends` that it is taken from; those with -1 are `vectors`,
-    in order. A graph is kept where all that is old stays in its row, else it is linked again; codes are moved.
+    `origins` has each vector's row in the index `extends`, or -1 if it is the next of `vectors`. An HNSW graph is
+    extended if all old rows keep their numbers, else rebuilt; IVF-PQ codes are moved.
     """
     old = _read(extends / FILE, 0) if extends else None
-    index, start = _begin(kind, vectors, origins, old)
+    index, start = _start_index(kind, vectors, origins, old)
     total, taken = len(origins), 0
-    for first in range(start, total, _ADDED_AT_ONCE):
+    for first in range(start, total, _BATCH):
         report(first, total)
-        rows = np.arange(first, min(first + _ADDED_AT_ONCE, total))
+        rows = np.arange(first, min(first + _BATCH, total))
         new, kept = rows[origins[rows] < 0], rows[origins[rows] >= 0]
         added = np.empty((len(rows), index.d), dtype=np.float32)
         added[new - first] = vectors[taken : taken + len(new)]
         taken += len(new)
-        if kind == "ivfpq":  # the codes of the others are there
+        if kind == "ivfpq":  # the kept codes are in place
             index.add_with_ids(added[new - first], new)
             continue
         if len(kept):
@@ -89,8 +89,8 @@ def build_store(
         raise OSError(" ".join(str(error).split())[-120:]) from None
 
 
-def _begin(kind: FaissKind, vectors: Matrix, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
-    """Return the index to add vectors to, and the first row that it lacks."""
+def _start_index(kind: FaissKind, vectors: Matrix, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
+    """Return the index to add vectors to, and its first missing row."""
     if old is not None and kind == "ivfpq":
         _move_codes(old, origins)
         return old, 0
@@ -99,13 +99,13 @@ def _begin(kind: FaissKind, vectors: Matrix, origins: NDArray[np.int64], old: An
         return old, had
     index = _empty(kind, vectors.shape[1], len(origins))
     if kind == "ivfpq":
-        sample = np.linspace(0, len(vectors) - 1, min(_TRAINED_PER_LIST * index.nlist, len(vectors)))
+        sample = np.linspace(0, len(vectors) - 1, min(_TRAINING_PER_LIST * index.nlist, len(vectors)))
         index.train(vectors[sample.astype(np.int64)])
     return index, 0
 
 
 def _move_codes(index: Any, origins: NDArray[np.int64]) -> None:
-    """Leave of an inverted file only the codes of the rows that are kept, under their new numbers."""
+    """Keep only the codes of rows in `origins` in an inverted file, under their new numbers."""
     faiss, tools = require("faiss"), require("faiss.contrib.inspect_tools")
     kept = np.flatnonzero(origins >= 0)
     numbers = np.full(index.ntotal, -1)
@@ -127,10 +127,10 @@ def _empty(kind: FaissKind, dimension: int, passages: int) -> Any:
         index = faiss.IndexHNSWFlat(dimension, _HNSW_M, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = _HNSW_BUILD
         return index
-    lists = 2 ** min(round(math.log2(4 * math.sqrt(passages))), int(math.log2(passages / _LEARNT_FROM)))
+    lists = 2 ** min(round(math.log2(4 * math.sqrt(passages))), int(math.log2(passages / _MIN_TRAINING_PER_LIST)))
     parts = next(each for each in range(max(1, dimension // _NUMBERS_PER_BYTE), 0, -1) if dimension % each == 0)
     index = faiss.index_factory(dimension, f"IVF{lists},PQ{parts}", faiss.METRIC_INNER_PRODUCT)
-    index.do_polysemous_training = False  # reorders the codes for a search that is not used here; takes minutes
+    index.do_polysemous_training = False  # takes minutes, for a kind of search not used here
     return index
 
 
@@ -142,12 +142,12 @@ def _read(path: Path, flags: int) -> Any:
 
 
 class VectorStore:
-    """An opened file of vectors. Any number of threads may search it at once."""
+    """An opened vector file; any number of threads may search it."""
 
     def __init__(self, folder: Path, kind: FaissKind, dimension: int, passages: int) -> None:
-        """Open the file, whose vectors are read when a search needs them; CorpusError for a damaged or another one."""
+        """Map the file into memory; CorpusError if it is damaged or does not match."""
         faiss, path = require("faiss"), folder / FILE
-        # Lists are mapped by the one flag, codes and graphs by the other.
+        # One flag maps lists, the other codes and graphs.
         self._index = index = _read(path, faiss.IO_FLAG_MMAP if kind == "ivfpq" else faiss.IO_FLAG_MMAP_IFC)
         self._exact = kind == "flat"
         classes = {"flat": faiss.IndexFlat, "hnsw": faiss.IndexHNSWFlat, "ivfpq": faiss.IndexIVFPQ}
@@ -157,23 +157,23 @@ class VectorStore:
         if kind == "hnsw":
             index.hnsw.efSearch = _HNSW_SEARCH
         if kind == "ivfpq":
-            index.nprobe = max(1, index.nlist // _SHARE_OF_LISTS)
+            index.nprobe = max(1, index.nlist // _LISTS_PER_PROBE)
 
     def search(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
-        """Find at most k rows and scores, the greatest inner products with a vector, best first.
+        """Return the rows and scores of at most k vectors with the greatest inner products, best first.
 
-        Equal scores are in the order of `ranks`, that of the passages' ids; in a flat store also where the list ends.
+        Ties are in the order of `ranks`, that of the passages' ids; in a flat store also at the cut-off.
         """
         total = int(self._index.ntotal)
         k = min(k, total)
         if k < 1:
             return []
-        wanted = min(k + _SPARE, total)
+        wanted = min(k + _EXTRA_HITS, total)
         while True:
             found, places = self._index.search(vector[np.newaxis, :], wanted)
             scores, rows = found[0][places[0] >= 0], places[0][places[0] >= 0]
             if not self._exact or wanted == total or scores[-1] < scores[k - 1]:
                 break
-            wanted = min(2 * wanted, total)  # more than the spare ones are equal to the last
+            wanted = min(2 * wanted, total)  # all extra hits tie with the last
         order = np.lexsort((ranks[rows], -scores))[:k]
         return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))

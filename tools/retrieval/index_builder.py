@@ -1,7 +1,7 @@
-"""Building and updating an index on disk: passages, the scores of the numbered terms, then the vectors.
+"""Build and update an index on disk: its passages, their BM25 scores, then vectors.
 
-Every change makes a complete index beside the old one, which it then replaces in one step. What has not changed is
-copied, so that an updated index is the same as one rebuilt from the same files.
+Every change writes a complete index beside the old one and then replaces it in one step. Unchanged parts are copied, so
+that an updated index is identical to one rebuilt from the same files.
 """
 
 import shutil
@@ -23,13 +23,13 @@ from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
     SourcePlan,
+    count_copied_problems,
     hash_files,
     plan_copies,
     plan_reading,
     plan_update,
     read_sources,
-    recall_problems,
-    with_own_chunking,
+    with_recorded_chunking,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
 from hopgraph.tools.retrieval.links import FOLDER as LINKS
@@ -55,26 +55,26 @@ def build_index(
     faiss: str | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
+    """Index a file or folder, in one of the formats of `corpora`, into the folder `out`: missing, empty, or an index.
 
-    An existing index is replaced once the new one is complete. What `exclude` names in a folder is left out, as
-    `.gitignore` would. A None stands for the detected `format`; for the `language` that each document is surely in,
-    else English; for passages of about 100 words (`chunking`); for no embedding model (`dense`; an interrupted build
-    keeps its vectors beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages.
-    Memory: each passage's id, 16 bytes per occurrence of a term; never the texts.
+    An existing index is replaced once the new one is complete. `exclude` has patterns of files to leave out, as in
+    `.gitignore`. By default `format` is detected; `language` is that of each document if detected reliably, else
+    English; `chunking` makes passages of about 100 words; `dense` is no embedding model (an interrupted build keeps its
+    vectors beside `out` for the next one); and `faiss` is the kind that fits the number of passages. Memory: each
+    passage's id and 16 bytes per occurrence of a term; never the texts.
 
     Raises:
         SettingsError: an unknown format, language or model, or a missing package.
         ModelError: the embedding model failed.
         BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_invalid` it is counted instead.
-        CorpusError: a source without passages or of no known format, or a place that cannot be written.
+        CorpusError: a source without passages or of unknown format, or a folder that cannot be written.
     """
     analyser = get_analyser(language or AUTO_LANGUAGE)
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
-    goal = _check_place(out.expanduser())
-    vectors = plan_vectors(dense, faiss, goal, None)
-    writer = IndexWriter(goal, corpus, analyser, vectors, CorpusReading(skip_invalid), progress or ignore_progress)
-    return _replace(writer, [plan_reading(corpus, goal, hash_files(corpus))])
+    target = _check_target(out.expanduser())
+    vectors = plan_vectors(dense, faiss, target, None)
+    writer = IndexWriter(target, corpus, analyser, vectors, CorpusReading(skip_invalid), progress or ignore_progress)
+    return _replace(writer, [plan_reading(corpus, target, hash_files(corpus))])
 
 
 def update_index(
@@ -95,95 +95,96 @@ def update_index(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Bring the index `out` up to date with a file or folder that it was made from; build it if there is none.
+    """Update the index `out` from a file or folder that it was built from; build it if there is none.
 
-    Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
-    by the model that the index names unless `dense` is given, or all if it has no vectors. Without `chunking` documents
-    are cut as those of the index are; vectors of `--colbert` are updated by the model that made them. Passages of files
-    that are gone are removed, unless `keep_deleted`, and so are those whose ids are in `delete`, whatever file they are
-    of. The passages of other sources stay. An index is only given a source that it has not yet with `add`; then a
-    passage that is there word for word is left out. All others are as in `build_index`. Nothing is written where
-    nothing changes, nor with `dry_run`, whose report has the changes that there would be.
+    Only files whose content or reading options have changed are read, and only passages with a new text are embedded,
+    by the model that the index names. `dense` may be a copy of this model; an index without vectors gets them all.
+    Without `chunking`, documents are chunked as before; `--colbert` vectors are updated by the model that made them.
+    Passages of deleted files are removed, unless `keep_deleted`, and so are those with ids in `delete`, from any file.
+    Passages of other sources stay. A source that the index does not have needs `add`; passages that it already has word
+    for word are left out. The other arguments are as in `build_index`. Nothing is written if nothing changes, or with
+    `dry_run`, whose report has the changes.
 
-    The errors are those of `build_index`; also a CorpusError for an index that was not made from this source, unless
-    `add`, and a SettingsError for one of another language or kind of vectors.
+    The errors are those of `build_index`; also CorpusError for an index that was not built from this source, unless
+    `add`, and SettingsError for another language or kind of vectors.
     """
     analyser = get_analyser(language or AUTO_LANGUAGE)
-    goal = _check_place(out.expanduser())
+    target = _check_target(out.expanduser())
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
-    old = read_manifest(goal) if add or is_index(goal) else None
+    old = read_manifest(target) if add or is_index(target) else None
     if old:
         had = old.analyser.get("language")
         if language is not None and analyser.language != had:
-            raise SettingsError(f"{goal} is in the language {had!r}; leave --language out, or rebuild it: --replace")
+            raise SettingsError(f"{target} is in the language {had!r}; leave --language out, or rebuild it: --replace")
         analyser = get_analyser(str(had))
     if old and chunking is None:
-        corpus = with_own_chunking(corpus, goal, read_sources(goal, old))
-    vectors = plan_vectors(dense, faiss, goal, old)
-    plans, changes = plan_update(corpus, goal, old, add=add, keep_deleted=keep_deleted)
+        corpus = with_recorded_chunking(corpus, target, read_sources(target, old))
+    vectors = plan_vectors(dense, faiss, target, old)
+    plans, changes = plan_update(corpus, target, old, add=add, keep_deleted=keep_deleted)
     reading = CorpusReading(skip_invalid)
-    recall_problems(reading, corpus, goal, plans)
-    is_outdated = not (goal / LINKS).is_dir() or (old and old.analyser != analyser.describe())
+    count_copied_problems(reading, corpus, target, plans)
+    is_outdated = not (target / LINKS).is_dir() or (old and old.analyser != analyser.describe())
     if dry_run or (old and not (changes or delete or is_outdated or (vectors and not vectors.old))):
         count, terms, have = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
         skipped = reading.skipped, tuple(reading.first_skipped)
-        report = IndexReport(goal, corpus.format, count, terms, corpus.left_out, *skipped, before=count, dense=have)
+        report = IndexReport(target, corpus.format, count, terms, corpus.left_out, *skipped, before=count, dense=have)
         return replace(report, changes=changes)
-    writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
+    writer = IndexWriter(
+        target, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete)
+    )
     return replace(_replace(writer, plans), changes=changes if old else None)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
-    """Delete passages from the index in the folder `out`; return how many there were of these ids.
+    """Delete passages from the index in the folder `out`; return how many of these ids it had.
 
-    Other ids are ignored. A deleted passage comes back when its file changes and the index is updated. Nothing is
-    embedded, and no model is loaded. CorpusError for no index, a damaged one, a place that cannot be written, or where
-    no passage would be left.
+    A deleted passage comes back when its file changes and the index is updated. No model is loaded. CorpusError if
+    there is no index, it is damaged or cannot be written, or no passage would be left.
     """
-    goal = _check_place(out.expanduser())
-    old = read_manifest(goal)
+    target = _check_target(out.expanduser())
+    old = read_manifest(target)
     vectors = VectorPlan(old.dense.embedding, old=old.dense) if old.dense else None
     if not ids:
         return 0
     analyser, reading = get_analyser(str(old.analyser.get("language"))), CorpusReading()
-    writer = IndexWriter(goal, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
-    return old.corpus.passages - _replace(writer, plan_copies(read_sources(goal, old))).passages
+    writer = IndexWriter(target, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
+    return old.corpus.passages - _replace(writer, plan_copies(read_sources(target, old))).passages
 
 
 def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
-    """Write an index beside its place and put it there."""
-    started, goal = time.perf_counter(), writer.goal
+    """Write the new index beside the old one, and replace it."""
+    started, target = time.perf_counter(), writer.target
     try:
-        with stage_folder(goal) as folder:
-            if writer.old and read_manifest(goal) != writer.old:
-                raise CorpusError(f"{goal}: another build changed it in the meantime; start again")
+        with stage_folder(target) as folder:
+            if writer.old and read_manifest(target) != writer.old:
+                raise CorpusError(f"{target}: another build changed it in the meantime; start again")
             report = writer.write(folder, plans)
         if writer.vectors:
-            for kept in find_kept_vectors(goal):
+            for kept in find_kept_vectors(target):
                 shutil.rmtree(kept, ignore_errors=True)
     except OSError as error:
-        raise _unwritable(goal, error) from None
+        raise _unwritable(target, error) from None
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def _check_place(out: Path) -> Path:
-    """Return the place with its links followed; refuse one where something other than an index is."""
+def _check_target(out: Path) -> Path:
+    """Return the resolved folder; CorpusError if it has something other than an index."""
     try:
-        goal = out.resolve()
-        nearest = next(path for path in (goal, *goal.parents) if path.exists())
+        target = out.resolve()
+        nearest = next(path for path in (target, *target.parents) if path.exists())
         if not nearest.is_dir():
-            raise CorpusError(f"{out}: {nearest} is a file; choose another place for the index")
-        recover_stages(goal)  # an old index that a killed build had moved aside
-        recover_stages(goal / COLBERT)  # clears away what a killed encoding left in the index
-        names = {path.name for path in goal.iterdir()} if goal.exists() else set[str]()
+            raise CorpusError(f"{out}: {nearest} is a file; choose another folder for the index")
+        recover_stages(target)  # restores an index that a killed build had moved aside
+        recover_stages(target / COLBERT)  # removes what a killed encoding left
+        names = {path.name for path in target.iterdir()} if target.exists() else set[str]()
     except OSError as error:
         raise _unwritable(out, error) from None
-    if names and (not is_index(goal) or not names <= _OWN_FILES):
+    if names and (not is_index(target) or not names <= _OWN_FILES):
         others = ", ".join(sorted(names - _OWN_FILES)[:3]) or f"no {INDEX_MANIFEST}"
         raise CorpusError(
             f"{out} has files that do not belong to an index ({others}); choose another folder, or remove them"
         )
-    return goal
+    return target
 
 
 def _unwritable(out: Path, error: OSError) -> CorpusError:

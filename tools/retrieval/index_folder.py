@@ -1,4 +1,4 @@
-"""Recognition of index folders and their builds, without the packages that open one."""
+"""Recognition of index folders and their builds, without importing the packages that open an index."""
 
 import json
 import time
@@ -14,9 +14,9 @@ from hopgraph.tools.retrieval.staging import is_being_built
 
 INDEX_MANIFEST = "manifest.json"
 INDEX_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
-"""The kinds of retrievers whose specs name a folder of this machine."""
+"""Kinds of retrievers whose specs name a local folder."""
 OpenedT = TypeVar("OpenedT")
-Build = tuple[int, ...]
+BuildId = tuple[int, ...]
 _TRIES, _SECONDS_BETWEEN = 8, 0.02
 
 
@@ -38,8 +38,8 @@ def index_folder(retriever: object) -> Path | None:
     return folder if is_index(folder) else None
 
 
-def build_of(folder: Path, name: str = INDEX_MANIFEST) -> Build:
-    """Return what differs between two builds of an index, by one of its files; empty if there is none."""
+def build_id(folder: Path, name: str = INDEX_MANIFEST) -> BuildId:
+    """Return the identity of an index's current build, from one of its files; empty if there is none."""
     try:
         found = (folder / name).stat()
     except OSError:
@@ -48,20 +48,20 @@ def build_of(folder: Path, name: str = INDEX_MANIFEST) -> Build:
 
 
 def open_one_build(folder: Path, open_files: Callable[[], OpenedT]) -> OpenedT:
-    """Open files of an index, again where another build took its place meanwhile, so that all are of one build.
+    """Open the files of an index, again if it is replaced meanwhile, so that all belong to one build.
 
-    Passes on the CorpusError of an index that stays as it is, or is missing while none is built in its place.
+    Raises the CorpusError of an index that is not being replaced.
     """
     for attempt in range(1, _TRIES + 1):
-        build = build_of(folder)
+        build = build_id(folder)
         try:
             opened = open_files()
-        except (CorpusError, FileNotFoundError):  # a file may go between two looks at it
+        except (CorpusError, FileNotFoundError):  # a file may vanish between two checks
             is_moved = not folder.exists() and is_being_built(folder)
-            if attempt == _TRIES or not (is_moved or build != build_of(folder)):
+            if attempt == _TRIES or not (is_moved or build != build_id(folder)):
                 raise
         else:
-            if build == build_of(folder):
+            if build == build_id(folder):
                 return opened
         time.sleep(_SECONDS_BETWEEN)
     raise CorpusError(f"{folder}: it is being replaced faster than it can be opened; try again")

@@ -1,4 +1,4 @@
-"""The manifest of an index: what it was made from and how, checked whenever it is opened."""
+"""The manifest of an index: what it was built from and how; checked whenever the index is opened."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -19,25 +19,25 @@ from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.text import Analyser, get_analyser
 
 COLBERT = "colbert"
-"""The folder of the token vectors, which are added to a complete index."""
+"""Folder of the token vectors, which are added to a complete index."""
 REBUILD = "rebuild the index with `hopgraph index --replace`"
 DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, SyntaxError, TokenError)
 """Exceptions that libraries raise for a damaged file."""
 _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")
 
-FactsT = TypeVar("FactsT", bound=BaseModel)
+InfoT = TypeVar("InfoT", bound=BaseModel)
 
 
 class CorpusInfo(BaseModel, frozen=True, extra="forbid"):
     """The source of an index."""
 
     source: str
-    """The file or folder, by name."""
+    """Name of the file or folder."""
     format: str
     passages: int = Field(ge=1)
     skipped: int = Field(ge=0)
     fingerprint: str
-    """SHA-256 over the passages as they are stored, in order; of a corpus in an engine over the hashes of its files."""
+    """SHA-256 over the stored passages, in order; for a corpus in an engine, over its files' hashes."""
 
 
 K1, B = 0.9, 0.4
@@ -55,30 +55,30 @@ class Bm25Info(BaseModel, frozen=True, extra="forbid"):
     terms: int = Field(ge=1)
 
 
-class DenseFacts(BaseModel, frozen=True, extra="forbid"):
-    """How passages are found by their vectors."""
+class DenseInfo(BaseModel, frozen=True, extra="forbid"):
+    """How passages are found by vectors."""
 
     kind: Literal["flat", "hnsw", "ivfpq"]
     embedding: EmbeddingInfo
 
 
 class Manifest(BaseModel, frozen=True, extra="forbid"):
-    """Everything that a reader of an index must know."""
+    """Everything needed to read an index."""
 
     kind: Literal["hopgraph-index"]
     format_version: Literal[1]
-    """Grows whenever an older hopgraph could not read, or would misread, a new index."""
+    """Increased whenever an older hopgraph could not read, or would misread, a new index."""
     corpus: CorpusInfo
     analyser: dict[str, JsonValue]
     bm25: Bm25Info
-    dense: DenseFacts | None = None
+    dense: DenseInfo | None = None
     libraries: dict[str, str]
-    """The versions that made it, for people."""
+    """The versions that built it, for information."""
     files: dict[str, int]
-    """Bytes of each file of the index, so that a damaged one is noticed when it is opened."""
+    """Size in bytes of each file of the index, to detect damage when it is opened."""
 
 
-def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
+def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyser: Analyser, dense: DenseInfo | None) -> None:
     """Write the manifest of an index whose other files are complete."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / INDEX_MANIFEST)
     manifest = Manifest(
@@ -96,7 +96,7 @@ def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyser: Analy
 
 
 def corpus_fingerprint(retriever: str) -> str:
-    """Return the fingerprint of the passages that the retriever of a spec searches; empty if it has none."""
+    """Return the fingerprint of the passages that a retriever's spec searches; empty if unknown."""
     kind, _, place = retriever.partition(":")
     folder = Path(place.partition("?")[0]).expanduser()
     return read_manifest(folder).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(folder) else ""
@@ -105,14 +105,14 @@ def corpus_fingerprint(retriever: str) -> str:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
-    CorpusError for no index, a damaged manifest, another format version, or a file of the index that is missing or
-    of another size than when it was built.
+    CorpusError if there is no index, its manifest is damaged or of another format version, or a file is missing or has
+    another size than recorded.
     """
     path = folder / INDEX_MANIFEST
     try:
         if not folder.exists():
             recover_stages(folder.absolute())
-        manifest = read_facts(Manifest, folder, INDEX_MANIFEST)
+        manifest = read_info(Manifest, folder, INDEX_MANIFEST)
     except FileNotFoundError:
         if not folder.exists():
             raise CorpusError(f"{folder}: no such index; `hopgraph index SOURCE --out {folder}` builds one") from None
@@ -130,13 +130,13 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def read_facts(kind: type[FactsT], folder: Path, name: str) -> FactsT:
-    """Read the facts in a file of an index, as `parse_facts` does; OSError if it cannot be read."""
-    return parse_facts(kind, read_source(folder / name), str(folder / name))
+def read_info(kind: type[InfoT], folder: Path, name: str) -> InfoT:
+    """Read and parse a JSON file of an index, as `parse_info` does; OSError if it cannot be read."""
+    return parse_info(kind, read_source(folder / name), str(folder / name))
 
 
-def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:
-    """Parse the facts stored with a corpus at a `place`; CorpusError if they are damaged, or of another version."""
+def parse_info(kind: type[InfoT], content: bytes | str, place: str, remedy: str = REBUILD) -> InfoT:
+    """Parse the info stored with a corpus at `place`; CorpusError if it is damaged or of another version."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -145,12 +145,12 @@ def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: st
 
 
 def damaged(place: Path | str, reason: object) -> CorpusError:
-    """Make the error for an index, or a file of one, that cannot be used."""
+    """Return the error for an index, or a file of one, that cannot be used."""
     return CorpusError(f"{place}: damaged ({' '.join(str(reason).split())}); {REBUILD}")
 
 
 def map_array(path: Path, length: int | None = None) -> NDArray[Any]:
-    """Map a list of numbers into memory, as a plain array; CorpusError if it is missing, damaged or not so long."""
+    """Map a one-dimensional array into memory; CorpusError if it is missing, damaged or of another length."""
     try:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         if array.ndim != 1 or length not in (None, len(array)):
@@ -163,7 +163,7 @@ def map_array(path: Path, length: int | None = None) -> NDArray[Any]:
 def load_analyser(place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = REBUILD) -> Analyser:
     """Return the analyser that a corpus was built with, for its queries; `place` and `remedy` are for messages.
 
-    CorpusError where this hopgraph has no such analyser, or another version of it, or lacks its package.
+    CorpusError if this hopgraph does not have it, has another version of it, or lacks its package.
     """
     try:
         analyser = get_analyser(str(recorded.get("language")))

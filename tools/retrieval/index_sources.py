@@ -1,8 +1,8 @@
-"""The files that an index was made from, recorded in the index, so that an update reads only those that changed.
+"""The files that an index was built from, recorded in it so that an update reads only those that changed.
 
-It is what a record manager of `langchain_core.indexing` is to a vector store, but within the index, so that both change
-in one step, and by the content of files, so that none need be converted to find out that it is the same. An update
-plans from it where the passages come from: files to read, or rows to copy.
+This is like a record manager of `langchain_core.indexing`, but within the index, so that both change in one step, and
+by file content, so that unchanged files need not be converted. An update plans from it which files to read and which
+rows to copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,36 +18,36 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.corpora.source_records import Problem
-from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, read_facts
+from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, read_info
 
 SOURCES = "sources.json"
 
 
 class IndexedFile(BaseModel, frozen=True, extra="forbid"):
-    """A file and its passages, which follow one another in the index."""
+    """A file and its passages, which are consecutive in the index."""
 
     name: str
-    """Its path within the source; of a source that is one file its name."""
+    """Path within the source; for a source that is one file, its name."""
     hash: str
-    """As `hash_files` makes it; empty for a file that the next update reads in any case."""
+    """From `hash_files`; empty for a file that the next update must read."""
     passages: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
     problems: tuple[Problem, ...] | None = None
-    """The first few bad records; None for none."""
+    """The first few invalid records, if there are any."""
 
 
 class IndexedSource(BaseModel, frozen=True, extra="forbid"):
     """A file or folder that was indexed."""
 
     path: str
-    """Where it was, seen from the index's parent folder."""
+    """Relative to the index's parent folder."""
     files: tuple[IndexedFile, ...]
     chunking: ChunkOptions | None = None
-    """How its documents are cut; None as by default."""
+    """None for the default."""
 
 
 class IndexSources(BaseModel, frozen=True, extra="forbid"):
-    """Everything that an index was made from, in the order of the passages."""
+    """Everything that an index was built from, in the order of its passages."""
 
     sources: tuple[IndexedSource, ...]
 
@@ -66,16 +66,16 @@ class FileChanges:
 
 
 def hash_files(corpus: Corpus) -> dict[str, str]:
-    """Return name → SHA-256 of how it is read and of its content, for every file of a source, in its order.
+    """Return name → SHA-256 of the reading options and the content of every file of a source, in order.
 
-    That of a file that has just vanished is empty; reading it says so.
+    The hash of a file that has just vanished is empty; reading it reports that.
     """
     hashes: dict[str, str] = {}
     for path in corpus.files:
         try:
             with open_source(path) as file:
-                begun = sha256(f"{corpus.recipe}\0".encode())
-                hashes[corpus.name_of(path)] = file_digest(file, begun.copy).hexdigest()
+                prefix = sha256(f"{corpus.recipe}\0".encode())
+                hashes[corpus.name_of(path)] = file_digest(file, prefix.copy).hexdigest()
         except OSError:
             hashes[corpus.name_of(path)] = ""
     return hashes
@@ -92,14 +92,14 @@ def compare_files(recorded: Iterable[tuple[str, str]], hashes: Mapping[str, str]
     )
 
 
-def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
-    """Read what an index was made from; CorpusError if the record is damaged."""
+def read_sources(target: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
+    """Read the sources of an index; CorpusError if the record is damaged."""
     try:
-        sources = read_facts(IndexSources, goal, SOURCES).sources
+        sources = read_info(IndexSources, target, SOURCES).sources
     except OSError as error:
-        raise damaged(goal / SOURCES, error.strerror) from None
+        raise damaged(target / SOURCES, error.strerror) from None
     if sum(file.passages for source in sources for file in source.files) != manifest.corpus.passages:
-        raise damaged(goal / SOURCES, "it does not fit the passages")
+        raise damaged(target / SOURCES, "it does not match the passages")
     return sources
 
 
@@ -109,29 +109,31 @@ def write_sources(folder: Path, sources: Sequence[IndexedSource]) -> None:
     (folder / SOURCES).write_text(content + "\n", encoding="utf-8")
 
 
-def place_of(source: Path, goal: Path) -> str:
-    """Return the place of a source as it is recorded in the index `goal`, so that both can be moved together."""
+def recorded_path(source: Path, target: Path) -> str:
+    """Return a source's path as recorded in the index `target`: relative, so that both can be moved together."""
     try:
-        return relpath(source.resolve(), goal.parent)
-    except ValueError:  # on another drive of Windows
+        return relpath(source.resolve(), target.parent)
+    except ValueError:  # on another Windows drive
         return str(source.resolve())
 
 
-def with_own_chunking(corpus: Corpus, goal: Path, sources: Sequence[IndexedSource]) -> Corpus:
-    """Return a corpus cut as the index `goal` has it, from the same place, else of this name, else its first source."""
+def with_recorded_chunking(corpus: Corpus, target: Path, sources: Sequence[IndexedSource]) -> Corpus:
+    """Return the corpus chunked as the index's source with its path, else its name, else the first source."""
     here = corpus.path.resolve()
-    places = [(goal.parent / source.path).resolve() for source in sources]
+    places = [(target.parent / source.path).resolve() for source in sources]
     nearest = min(range(len(sources)), key=lambda number: (places[number] != here, places[number].name != here.name))
     return replace(corpus, chunking=sources[nearest].chunking or ChunkOptions())
 
 
-def find_source(sources: Sequence[IndexedSource], corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> int | None:
-    """Return which of the sources of the index `goal` a corpus is; None for another one.
+def find_source(
+    sources: Sequence[IndexedSource], corpus: Corpus, target: Path, hashes: Mapping[str, str]
+) -> int | None:
+    """Return which of the index's sources a corpus is, by number; None if it is new.
 
-    It is the one in the same place; else one of the same name that is gone from its place, if a file is unchanged.
+    It is the one with the same path; else one with the same name whose path is gone, if a file is unchanged.
     """
     here = corpus.path.resolve()
-    places = [(goal.parent / source.path).resolve() for source in sources]
+    places = [(target.parent / source.path).resolve() for source in sources]
     if here in places:
         return places.index(here)
     for number, source in enumerate(sources):
@@ -146,27 +148,27 @@ class FilePlan:
     """Where the passages of a file come from."""
 
     record: IndexedFile
-    """Of a file that is copied; of one to be read its name and hash count."""
+    """For a file to copy; for a file to read, only its name and hash count."""
     path: Path | None = None
-    """To be read; None for one that is copied."""
+    """The file to read; None to copy it."""
     rows: range = range(0)
-    """Of the old index, to be copied."""
+    """Rows of the old index to copy."""
 
 
 SourcePlan = tuple[IndexedSource, list[FilePlan]]
-"""A source, and the files that it will have, in the order of their passages."""
+"""A source, and its files in the order of their passages."""
 
 
-def plan_reading(corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> SourcePlan:
+def plan_reading(corpus: Corpus, target: Path, hashes: Mapping[str, str]) -> SourcePlan:
     """Plan to read every file of a source."""
     records = (IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items())
     chunking = corpus.chunking if corpus.chunking != ChunkOptions() else None
-    source = IndexedSource(path=place_of(corpus.path, goal), files=(), chunking=chunking)
+    source = IndexedSource(path=recorded_path(corpus.path, target), files=(), chunking=chunking)
     return source, [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
 
 
 def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
-    """Plan to copy all that an index was made from."""
+    """Plan to copy everything in an index."""
     plans: list[SourcePlan] = []
     start = 0
     for source in sources:
@@ -179,15 +181,15 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
 
 
 def plan_update(
-    corpus: Corpus, goal: Path, old: Manifest | None, *, add: bool, keep_deleted: bool
+    corpus: Corpus, target: Path, old: Manifest | None, *, add: bool, keep_deleted: bool
 ) -> tuple[list[SourcePlan], FileChanges]:
-    """Plan to read what changed in a source of the index `goal`, copy the rest; CorpusError if new, unless `add`."""
-    sources, hashes = read_sources(goal, old) if old else (), hash_files(corpus)
-    plans, fresh = plan_copies(sources), plan_reading(corpus, goal, hashes)
-    number = find_source(sources, corpus, goal, hashes)
+    """Plan to read a source's changed files and copy the rest; CorpusError for a new source, unless `add`."""
+    sources, hashes = read_sources(target, old) if old else (), hash_files(corpus)
+    plans, fresh = plan_copies(sources), plan_reading(corpus, target, hashes)
+    number = find_source(sources, corpus, target, hashes)
     if number is None:
         if old and not add:
-            made = f"{goal} was built from {old.corpus.source}, not from {corpus.path}"
+            made = f"{target} was built from {old.corpus.source}, not from {corpus.path}"
             raise CorpusError(f"{made}; --add adds to it, --replace rebuilds it")
         return [*plans, fresh], compare_files((), hashes)
     copies = {each.record.name: each for each in plans[number][1]}
@@ -201,9 +203,9 @@ def plan_update(
     return plans, changes
 
 
-def recall_problems(reading: CorpusReading, corpus: Corpus, goal: Path, plans: Iterable[SourcePlan]) -> None:
-    """Count the bad records of a source's files that an update of the index `goal` copies, as if they were read."""
-    paths, place = {corpus.name_of(path): path for path in corpus.files}, place_of(corpus.path, goal)
+def count_copied_problems(reading: CorpusReading, corpus: Corpus, target: Path, plans: Iterable[SourcePlan]) -> None:
+    """Count the invalid records of files that an update of the index copies, as if they were read."""
+    paths, place = {corpus.name_of(path): path for path in corpus.files}, recorded_path(corpus.path, target)
     copied = (each.record for source, files in plans if source.path == place for each in files if each.path is None)
     for record in copied:
         if record.skipped and record.name in paths:

@@ -1,4 +1,4 @@
-"""Writing an index: the passages of some files are read, the rest is copied from the old index."""
+"""Write an index: some files are read, the rest is copied from the old index."""
 
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.dense import VectorPlan
 from hopgraph.tools.retrieval.faiss_store import choose_kind
 from hopgraph.tools.retrieval.index import TermIds, compute_ranking, searchable_text
-from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusInfo, DenseFacts, Manifest, write_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusInfo, DenseInfo, Manifest, write_manifest
 from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
     FilePlan,
@@ -37,7 +37,7 @@ from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text import Analyser
 from hopgraph.tools.text.languages import MixedAnalyser, make_mixed_analyser
 
-_EVERY = 1000
+_REPORT_EVERY = 1000
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,33 @@ class IndexReport:
     format: str
     """The source's format, given or detected."""
     passages: int
-    """In the index, those that were there before included."""
+    """In the index, including those that were already there."""
     terms: int
     left_out: str
     """Number of files of a folder that were not read, by suffix."""
     skipped: int = 0
-    """Bad records, those of files that an update need not read included."""
+    """Invalid records, including those in files that an update did not read."""
     first_skipped: tuple[str, ...] = ()
     """Errors of the first few, with file and line."""
     notes: tuple[str, ...] = ()
-    """Files that were not UTF-8, and as what they were read."""
+    """Files that were not UTF-8, and their encodings."""
     seconds: float = 0.0
     before: int = 0
-    """Passages of the index that was updated."""
+    """Passages in the index before the update."""
     known: int = 0
-    """Passages of the source that it had already."""
-    dense: DenseFacts | None = None
+    """Passages of the source that were already in the index."""
+    dense: DenseInfo | None = None
     reused: int = 0
     """Passages that an interrupted build had embedded."""
     changes: FileChanges | None = None
-    """Changes that an update found; None for a newly built index."""
+    """What an update found; None for a new index."""
 
 
 @dataclass
 class IndexWriter:
-    """Writes an index that takes the place of the old one, if there is one."""
+    """Writes an index that replaces the old one, if any."""
 
-    goal: Path
+    target: Path
     corpus: Corpus | None
     """The corpus to read; None to copy only."""
     analyser: Analyser
@@ -83,56 +83,56 @@ class IndexWriter:
     progress: Progress
     old: Manifest | None = None
     deleted: frozenset[str] = frozenset()
-    """Ids of passages that are not copied."""
+    """Ids of passages not to copy."""
 
     def __post_init__(self) -> None:
         self._old_passages: PassageStore = ()
         self._term_ids = TermIds(self.analyser)
         self._rows: dict[str, int] = {}
-        """Id → line in the source, 0 for a copied passage; in the order of the rows."""
+        """Id → line in the source, 0 for a copied passage; in row order."""
         self._known = 0
         self._origins = array("q")
-        """For each row the row of the old index with the same searchable text, -1 if there is none."""
+        """For each row, the row of the old index with the same searchable text, or -1."""
         self._copied: dict[str, int] = {}
         self._dropped: dict[bytes, int] = {}
 
     def write(self, folder: Path, plans: Sequence[SourcePlan]) -> IndexReport:
-        """Write every file of the index to a folder that will become `goal`.
+        """Write every file of the index to a folder that will become `target`.
 
-        BadRecordError for a record that cannot be used, which `skip_invalid` counts instead; CorpusError if a file
-        cannot be read, or there is nothing to search for.
+        BadRecordError for an invalid record, unless `skip_invalid` counts it; CorpusError if a file cannot be read, or
+        no passage has a searchable term.
         """
         sources: list[IndexedSource] = []
         fingerprint = write_passages(folder, self._passages(plans, sources))
         ids, terms, origins = list(self._rows), len(self._term_ids.vocab), np.frombuffer(self._origins, dtype=np.int64)
         if self.vectors and not self.vectors.old:
-            choose_kind(len(ids), self.vectors.kind)  # fails before anything is embedded
+            choose_kind(len(ids), self.vectors.kind)  # raises before anything is embedded
         self.progress("score", 0, None)
         ranking = compute_ranking(self._term_ids, ids)
         self.progress("save", 0, None)
         ranking.save(folder)
         mixed = isinstance(self.analyser, MixedAnalyser)
         analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
-        del ranking, self._term_ids  # before the names need their memory
+        del ranking, self._term_ids  # frees memory for the names
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
         write_sources(folder, sources)
         dense, reused = None, 0
         if self.vectors:
-            dense, reused = self.vectors.build(self.goal, folder, origins, fingerprint, self.progress)
+            dense, reused = self.vectors.build(self.target, folder, origins, fingerprint, self.progress)
         formats = [each.format for each in (self.corpus, self.old and self.old.corpus) if each]
-        facts = CorpusInfo(
-            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
+        info = CorpusInfo(
+            source=", ".join((self.target.parent / each.path).resolve().name for each in sources),
             format=formats[-1],
             passages=len(ids),
             skipped=sum(file.skipped for source in sources for file in source.files),
             fingerprint=fingerprint,
         )
-        write_manifest(folder, facts, terms, analyser, dense)
-        if self.old and (self.goal / COLBERT).exists():
-            update_late_interaction(self.goal, folder, origins, fingerprint, self.progress)
+        write_manifest(folder, info, terms, analyser, dense)
+        if self.old and (self.target / COLBERT).exists():
+            update_late_interaction(self.target, folder, origins, fingerprint, self.progress)
         return IndexReport(
-            path=self.goal,
+            path=self.target,
             format=formats[0],
             passages=len(ids),
             terms=terms,
@@ -147,10 +147,10 @@ class IndexWriter:
         )
 
     def _passages(self, plans: Sequence[SourcePlan], written: list[IndexedSource]) -> Iterator[StoredPassage]:
-        """Yield the passages of the index; what became of the plans is in `written` then."""
+        """Yield the passages of the index, and append their sources to `written`."""
         files = [each for _, planned in plans for each in planned]
         if self.old:
-            self._old_passages = PassageFile(self.goal)
+            self._old_passages = PassageFile(self.target)
             self._note_old_passages(files)
         paths = tuple(each.path for each in files if each.path)
         size = sum(path.stat().st_size for path in paths if path.exists())
@@ -185,7 +185,7 @@ class IndexWriter:
     def _records(self, paths: tuple[Path, ...], size: int) -> Iterator[SourceRecord]:
         records = replace(self.corpus, files=paths).records(self.reading) if self.corpus else ()
         for count, record in enumerate(records):
-            if count % _EVERY == 0:
+            if count % _REPORT_EVERY == 0:
                 self.progress("read", min(self.reading.bytes_read, size), size)
             yield record
 
@@ -208,15 +208,15 @@ class IndexWriter:
         done = plan.record.model_copy(update={"passages": len(self._rows) - before})
         if plan.path is None:
             return done
-        # What another source has as well is read again, as it may go from there.
+        # Passages that another source has as well are read again next time, since they may vanish from there.
         file_hash = done.hash if self._known == known else ""
         skipped, problems = self.reading.skipped_in[plan.path], tuple(self.reading.problems_in[plan.path]) or None
         return done.model_copy(update={"hash": file_hash, "skipped": skipped, "problems": problems})
 
     def _conflict(self, passage: StoredPassage) -> str:
-        """Return which passage has the same id; empty for none, and for the same text in the old index."""
+        """Return which other passage has the same id; empty if none, or if the old index has the same text."""
         copied = self._copied.get(passage.id)
-        if copied is not None and self._old_passages[copied][:3] != passage[:3]:  # the old one's metadata stays
+        if copied is not None and self._old_passages[copied][:3] != passage[:3]:  # the old metadata is kept
             return f"the id {passage.id!r} is already in the index, with another text"
         if copied is None and passage.id in self._rows:
             return f"the id {passage.id!r} is also on line {self._rows[passage.id]}"

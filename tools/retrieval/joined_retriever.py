@@ -1,4 +1,4 @@
-"""Several corpora searched as one, by any LangChain retrievers."""
+"""Search several corpora as one, with any LangChain retrievers."""
 
 import asyncio
 import inspect
@@ -19,42 +19,42 @@ _ASYNC = "_aget_relevant_documents"
 
 
 class JoinedRetriever(AsyncRetriever):
-    """Searches corpora that have nothing to do with each other, and takes from each in turn, best first.
+    """Searches unrelated corpora and interleaves their results, best first.
 
-    The first of each comes before the second of any, as the scores of two corpora cannot be compared.
+    They are taken in turn, since scores of different corpora are not comparable.
     """
 
     retrievers: dict[str, str | InstanceOf[Runnable[str, Any]]]
-    """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
+    """Specs or objects by the prefix of their documents' ids, which keeps equal ids apart."""
     links: bool = True
-    """True if the links between passages are followed, where an index has them."""
+    """True to follow links between passages in indexes that have them."""
 
     async def search(self, query: str, k: int) -> list[Document]:
-        """Search all of them at once; a document's score is by its rank."""
-        found = await gather_or_cancel(self._search_one(mark, each, query, k) for mark, each in self.retrievers.items())
+        """Search all of them at once; a document's score is 1 / rank."""
+        found = await gather_or_cancel(self._search_one(*each, query, k) for each in self.retrievers.items())
         ranks = range(max(map(len, found), default=0))
         documents = [documents[rank] for rank in ranks for documents in found if rank < len(documents)][:k]
         for rank, document in enumerate(documents, start=1):
             document.metadata["score"] = 1 / rank
         return documents
 
-    async def _search_one(self, mark: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
+    async def _search_one(self, prefix: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
         retriever = await open_retriever(given, links=self.links)
         return [
             document.model_copy(
-                update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)}
+                update={"id": document.id and f"{prefix}{document.id}", "metadata": dict(document.metadata)}
             )
             for document in await fetch_documents(retriever, query, k)
         ]
 
 
 async def open_retriever(given: str | Runnable[str, Any], *, links: bool = True) -> Runnable[str, Any]:
-    """Return the retriever of a spec, or the one that is given; without `links` it follows none."""
+    """Return the retriever of a spec, or the one given; without `links` it follows none."""
     return given if links and isinstance(given, Runnable) else await asyncio.to_thread(_open, given, links=links)
 
 
 def _open(given: str | Runnable[str, Any], *, links: bool) -> Runnable[str, Any]:
-    from hopgraph.tools.retrieval.linked_index import without_links  # here in the thread, as they bring NumPy
+    from hopgraph.tools.retrieval.linked_index import without_links  # in the thread, since they import NumPy
     from hopgraph.tools.retrieval.resolve import resolve_retriever
 
     retriever = resolve_retriever(given) if isinstance(given, str) else given
@@ -62,9 +62,9 @@ def _open(given: str | Runnable[str, Any], *, links: bool) -> Runnable[str, Any]
 
 
 async def fetch_documents(retriever: Runnable[str, Any], query: str, count: int) -> list[Document]:
-    """Call any LangChain retriever; its own number of passages counts where it does not take `k`.
+    """Call any LangChain retriever, with `k` if it accepts that; else it returns its own number of passages.
 
-    So does that of another Runnable (`.with_retry()`, `.with_fallbacks()`, a chain) that returns documents.
+    The same holds for another Runnable (`.with_retry()`, `.with_fallbacks()`, a chain) that returns documents.
     """
     if not isinstance(retriever, BaseRetriever):
         inner = leaves_of(retriever)

@@ -1,4 +1,4 @@
-"""Training questions labelled by whether retrieval helps to answer them (SKR), one JSON object on each line.
+"""Training questions labelled by whether retrieval helps to answer them (SKR), as JSON lines.
 
     {"question": "…", "label": "helps", "model": "openai:NAME", "corpus": "SHA-256 of the passages"}
 
@@ -26,19 +26,19 @@ class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
 
     question: str
     label: Literal["helps", "harms", "same"]
-    """Of retrieval: the right answer needed it, or was given only without it, or it made no difference."""
+    """Whether retrieval led to the right answer, prevented it, or made no difference."""
     model: str = ""
-    """The spec, without keys, of the model that answered; empty: it is not checked."""
+    """The spec, without keys, of the model that answered; empty to skip the check."""
     corpus: str = ""
-    """The fingerprint of the passages; empty: it is not checked."""
+    """The fingerprint of the passages; empty to skip the check."""
 
 
 def read_labels(path: str) -> list[LabeledQuestion]:
-    """Read a file of labels, in its order; SettingsError, with the line, where one does not fit, or none decides."""
+    """Read a file of labels; SettingsError, with the line, if one is invalid or all of them are `same`."""
     found: list[LabeledQuestion] = []
     try:
         for line in Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines():
-            found.append(LabeledQuestion.model_validate_json(line))  # noqa: PERF401 - their number names the line
+            found.append(LabeledQuestion.model_validate_json(line))  # noqa: PERF401 - their number gives the line
     except ValidationError as error:
         raise SettingsError(f"labels {path}:{len(found) + 1}: {format_error(error)}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -51,22 +51,23 @@ def read_labels(path: str) -> list[LabeledQuestion]:
 def find_nearest(
     question: str, labeled: Sequence[LabeledQuestion], count: int, embedding: str
 ) -> list[LabeledQuestion]:
-    """Find the labelled questions that are nearest to a question, the nearest first, of equals the first of them.
+    """Return the labelled questions most similar to a question, best first, ties in file order.
 
-    `embedding` is `lexical` (shared words) or an embedding model's spec. Fewer than `count` where there are no more.
-    Blocks: it may load a model. SpecError: the model cannot be loaded.
+    `embedding` is `lexical` (shared words) or an embedding model's spec. Blocks, since it may load a model; SpecError
+    if the model cannot be loaded.
     """
     texts = tuple(each.question for each in labeled)
     if embedding == "lexical":
-        near = [lexical_similarity(question, each) for each in texts]
+        similarities = [lexical_similarity(question, each) for each in texts]
     else:
-        near = (_unit_vectors(texts, embedding) @ _unit_vectors((question,), embedding)[0]).tolist()
-    return [labeled[place] for place in sorted(range(len(near)), key=lambda place: -near[place])[:count]]
+        similarities = (_unit_vectors(texts, embedding) @ _unit_vectors((question,), embedding)[0]).tolist()
+    order = sorted(range(len(labeled)), key=lambda index: -similarities[index])
+    return [labeled[index] for index in order[:count]]
 
 
 @lru_cache(maxsize=64)
 def _unit_vectors(texts: tuple[str, ...], embedding: str) -> "NDArray[Any]":
-    import numpy as np  # here, as it comes with the first retriever
+    import numpy as np
 
     from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 

@@ -1,9 +1,9 @@
 """Retrieval by late interaction (ColBERT): `colbert:DIR`, an index with a vector for each token, made by PyLate.
 
-A query and a passage score the sum, over the query's tokens, of the highest inner product with any token of the passage
+A passage's score is the sum, over the query's tokens, of the highest inner product with any token of the passage
 (MaxSim; Khattab and Zaharia 2020, ColBERTv2: Santhanam et al. 2022). PyLate's own indexes contain a pickled mapping,
-which is never loaded here. The vectors are plain arrays of half-precision numbers, mapped into memory, two bytes a
-number: exact, where PLAID compresses, and so some 25 GB for a million passages of 100 tokens.
+which is never loaded here. The vectors are plain half-precision arrays, mapped into memory: exact, unlike PLAID's
+compressed ones, and so about 25 GB for a million passages of 100 tokens.
 """
 
 from array import array
@@ -22,7 +22,7 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.resolve import read_modules, read_settings
 from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
-from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, read_facts, read_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, read_info, read_manifest
 from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
@@ -35,11 +35,11 @@ EXTRA = "colbert"
 MODEL_OPTIONS = ("device", "dtype", "revision", "batch_size")
 _BATCH = 32
 _STANFORD = "HF_ColBERT"
-"""How the models of ColBERT's authors call their class, whose projection is among the weights."""
+"""The class of models by ColBERT's authors, whose projection is among the weights."""
 _KNOWN_MODULES = ("sentence_transformers.", "pylate.")
 _KNOWN_ACTIVATIONS = "torch.nn.modules."
 _DECISIVE = frozenset({".safetensors", ".bin", ".json", ".txt", ".metadata"})
-"""Ends of the files that decide what vectors a model makes: weights, settings, vocabulary."""
+"""Suffixes of the files that determine a model's vectors: weights, settings, vocabulary."""
 
 Vectors = NDArray[np.float32]
 """One row per token, each of length 1."""
@@ -50,30 +50,30 @@ class LateInteractionModel:
     """A loaded model; any number of threads may use it."""
 
     name: str
-    """As in specs: a name on the hub, or a folder."""
+    """A name on the hub, or a folder."""
     fingerprint: str
-    """SHA-256 over its weights and settings: two models of one fingerprint make the same vectors."""
+    """SHA-256 over its weights and settings; models with the same fingerprint make the same vectors."""
     dimension: int
     encode: Batched[tuple[str, bool], Vectors]
-    """From pairs of a text and whether it is a query to its vectors."""
+    """Encodes pairs of a text and whether it is a query."""
 
     def passages(self, texts: Sequence[str]) -> list[Vectors]:
-        """Encode passages: for each at least one vector, punctuation left out; a long one is cut by the model."""
+        """Encode passages, without punctuation; the model truncates. Each has at least one vector."""
         return self.encode([(text, False) for text in texts])
 
     async def query(self, text: str) -> Vectors:
-        """Encode a query, filled up with mask tokens to the length that the model was trained with; a longer one whole.
+        """Encode a query, padded with mask tokens to the length that the model was trained with.
 
-        Methods send long queries, as BlendFilter's with the question behind a chain of thought; ColBERT's authors read
-        them so, too (`full_length_search`). Only what exceeds the model's positions, or 512 tokens, is cut.
+        A longer query, e.g. BlendFilter's with the question after a chain of thought, is encoded in full, as ColBERT's
+        authors do (`full_length_search`), up to the model's positions or 512 tokens.
         """
         return (await self.encode.acall([(text, True)]))[0]
 
 
 def load_late_interaction(model: str) -> LateInteractionModel:
-    """Load a model of PyLate's, or of ColBERT's authors, by its name on the hub or its folder.
+    """Load a model of PyLate or of ColBERT's authors by its name on the hub or its folder.
 
-    Options may follow: `colbert-ir/colbertv2.0?device=cuda`. SpecError where PyLate is missing, or the model cannot be
+    Options may follow: `colbert-ir/colbertv2.0?device=cuda`. SpecError if PyLate is missing, or the model cannot be
     found or loaded, or is of another kind.
     """
     named = read_spec(f"colbert:{model}", MODEL_OPTIONS)
@@ -105,25 +105,25 @@ def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
 
     def encode(items: list[tuple[str, bool]]) -> list[Vectors]:
         vectors: dict[int, Vectors] = {}
-        alike: defaultdict[tuple[bool, int], list[int]] = defaultdict(list)
-        for at, (text, is_query) in enumerate(items):
-            alike[is_query, query_length(text) if is_query else usual].append(at)
-        for (is_query, model.query_length), places in alike.items():
-            texts = [items[at][0] for at in places]
+        by_length: defaultdict[tuple[bool, int], list[int]] = defaultdict(list)
+        for index, (text, is_query) in enumerate(items):
+            by_length[is_query, query_length(text) if is_query else usual].append(index)
+        for (is_query, model.query_length), places in by_length.items():
+            texts = [items[index][0] for index in places]
             # Tensors: NumPy has no bf16.
             found = model.encode(
                 texts, batch_size=batch, is_query=is_query, convert_to_tensor=True, show_progress_bar=False
             )
             vectors.update(zip(places, (each.float().cpu().numpy() for each in found), strict=True))
-        return [vectors[at] for at in range(len(items))]
+        return [vectors[index] for index in range(len(items))]
 
-    # A folder is recorded as a whole, since the next program may run elsewhere.
+    # A folder is recorded as an absolute path, since the next program may run elsewhere.
     name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
     return LateInteractionModel(name, _fingerprint(folder), dimension, Batched(encode, "colbert"))
 
 
 def _check_kind(named: NamedModel, folder: Path) -> None:
-    """Refuse a model without a trained projection, for which PyLate makes a random one, and custom code."""
+    """Raise SpecError for custom code, or a model without a trained projection (PyLate would make a random one)."""
     modules = read_modules(named, folder, _KNOWN_MODULES)
     if modules is None and _STANFORD in (_config(named, folder).get("architectures") or ()):
         return
@@ -133,7 +133,7 @@ def _check_kind(named: NamedModel, folder: Path) -> None:
     for module in projections:
         activation = str(_config(named, folder / str(module.get("path"))).get("activation_function"))
         if not activation.startswith(_KNOWN_ACTIVATIONS):
-            raise SpecError(f"{named.spec!r}: its activation function {activation!r} is none of torch's")
+            raise SpecError(f"{named.spec!r}: its activation function {activation!r} is not one of torch's")
 
 
 def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Hash the decisive files with their names."""
+    """Hash the files that determine the vectors, with their names."""
     digest = sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in _DECISIVE):
         digest.update(path.relative_to(folder).as_posix().encode())
@@ -152,11 +152,11 @@ def _fingerprint(folder: Path) -> str:
 
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
 _TOKENS_AT_ONCE = 1 << 12
-"""Tokens scored in one step, so that they and their products stay within the processor's cache."""
+"""Tokens scored at once: they and their products stay within the processor's cache."""
 
 
-class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
-    """The source of token vectors, and their model."""
+class LateInteractionInfo(BaseModel, frozen=True, extra="forbid"):
+    """The model of token vectors, and what they were made from."""
 
     kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
     format_version: Literal[1] = 1
@@ -169,9 +169,9 @@ class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
 
 
 def write_token_vectors(
-    folder: Path, passages: Iterable[Vectors | NDArray[np.float16]], facts: LateInteractionFacts
+    folder: Path, passages: Iterable[Vectors | NDArray[np.float16]], info: LateInteractionInfo
 ) -> int:
-    """Write each passage's vectors, at least one, as they come, and the facts with their numbers; return how many."""
+    """Write the vectors of passages, at least one each, and their info; return the number of vectors."""
     ends, tokens = array("q"), 0
     with (folder / _VECTORS).open("wb") as file:
         for vectors in passages:
@@ -179,22 +179,22 @@ def write_token_vectors(
             tokens += len(vectors)
             ends.append(tokens)
     np.save(folder / _ENDS, np.frombuffer(ends, dtype=np.int64), allow_pickle=False)
-    facts = facts.model_copy(update={"passages": len(ends), "tokens": tokens})
-    (folder / FACTS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    info = info.model_copy(update={"passages": len(ends), "tokens": tokens})
+    (folder / FACTS).write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return tokens
 
 
 class TokenVectors:
-    """The vectors that `write_token_vectors` wrote; any number of threads may search them."""
+    """Token vectors written by `write_token_vectors`; any number of threads may search them."""
 
-    def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
-        """Map the files into memory; CorpusError if one is missing or does not fit the facts."""
-        self._ends = map_array(folder / _ENDS, facts.passages)
-        path, wanted = folder / _VECTORS, facts.tokens * facts.dimension * 2
+    def __init__(self, folder: Path, info: LateInteractionInfo) -> None:
+        """Map the files into memory; CorpusError if one is missing or does not match `info`."""
+        self._ends = map_array(folder / _ENDS, info.passages)
+        path, wanted = folder / _VECTORS, info.tokens * info.dimension * 2
         size = path.stat().st_size if path.is_file() else 0
-        if size != wanted or self._ends[-1] != facts.tokens or self._ends[0] < 1:
-            raise damaged(folder, f"{_VECTORS} or {_ENDS} does not fit {FACTS}")
-        mapped = np.memmap(path, dtype=np.float16, mode="r", shape=(facts.tokens, facts.dimension))
+        if size != wanted or self._ends[-1] != info.tokens or self._ends[0] < 1:
+            raise damaged(folder, f"{_VECTORS} or {_ENDS} does not match {FACTS}")
+        mapped = np.memmap(path, dtype=np.float16, mode="r", shape=(info.tokens, info.dimension))
         self._vectors: NDArray[np.float16] = np.asarray(mapped)
 
     def of_passage(self, row: int) -> NDArray[np.float16]:
@@ -202,14 +202,14 @@ class TokenVectors:
         return self._vectors[self._ends[row - 1] if row else 0 : self._ends[row]]
 
     def score(self, query: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Score passages by MaxSim, in the order given; empty for none."""
+        """Return the MaxSim score of each passage in `rows`."""
         ends = self._ends[rows]
         lengths = ends - np.where(rows > 0, self._ends[rows - 1], 0)
         totals = np.cumsum(lengths)
         scores = np.empty(len(rows), dtype=np.float32)
         first = scored = 0
         while first < len(rows):
-            # Whole passages: at least one, and as many as fit.
+            # At least one passage, and as many as fit.
             last = max(first + 1, int(np.searchsorted(totals, scored + _TOKENS_AT_ONCE, side="right")))
             some = slice(first, last)
             spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
@@ -221,10 +221,10 @@ class TokenVectors:
         return scores
 
 
-def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
-    """Read what the vectors in an index were made from; CorpusError if there are none."""
+def read_late_interaction_info(folder: Path) -> LateInteractionInfo:
+    """Read the info of an index's token vectors; CorpusError if it has none."""
     try:
-        return read_facts(LateInteractionFacts, folder, f"{COLBERT}/{FACTS}")
+        return read_info(LateInteractionInfo, folder, f"{COLBERT}/{FACTS}")
     except FileNotFoundError:
         raise CorpusError(
             f"{folder}: it has no vectors for colbert; build it with `hopgraph index SOURCE --out DIR --colbert MODEL`"
@@ -234,24 +234,24 @@ def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
 
 
 EXACT_TOKENS = 4_000_000
-"""Vectors up to which every passage is scored: some 35,000 passages of Wikipedia."""
+"""Number of vectors up to which every passage is scored: about 35,000 Wikipedia passages."""
 CANDIDATES = 1000
-"""Passages that BM25 proposes for scoring in a larger index, unless the spec says otherwise."""
+"""Passages of a larger index that BM25 retrieves for scoring, unless the spec sets another number."""
 _PASSAGES_AT_ONCE = 256
 
 
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
-    """Add the vectors of all passages to an index, replacing those of other models or passages; return their number.
+    """Add the token vectors of all passages to an index, replacing others; return their number.
 
-    `progress` is called with `encode`, how many passages are done, and of how many. CorpusError for no index, or one
-    that cannot be written.
+    `progress` is called with `encode`, the number of passages done and the total. CorpusError if there is no index, or
+    it cannot be written.
     """
     fingerprint = read_manifest(folder).corpus.fingerprint
     if (folder / COLBERT).is_dir():
-        there = read_late_interaction_facts(folder)
+        there = read_late_interaction_info(folder)
         if (there.model_fingerprint, there.corpus_fingerprint) == (model.fingerprint, fingerprint):
-            return there.tokens  # as an update has left them
-    facts = LateInteractionFacts(
+            return there.tokens
+    info = LateInteractionInfo(
         model=model.name,
         model_fingerprint=model.fingerprint,
         dimension=model.dimension,
@@ -260,7 +260,7 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
     passages = PassageFile(folder)
     try:
         with stage_folder(folder / COLBERT) as new:
-            return write_token_vectors(new, _encode(passages, range(len(passages)), model, progress), facts)
+            return write_token_vectors(new, _encode(passages, range(len(passages)), model, progress), info)
     except OSError as error:
         raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
 
@@ -268,18 +268,18 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
 def update_late_interaction(
     old: Path, new: Path, origins: NDArray[np.int64], fingerprint: str, progress: Progress
 ) -> None:
-    """Write into the index `new` the vectors of its passages; those of unchanged texts are copied from the index `old`.
+    """Write the token vectors of the index `new`, copying those of unchanged texts from the index `old`.
 
-    `origins` has each passage's row in `old`, -1 for one to be encoded; `fingerprint` is that of the passages. The
-    model is loaded only if there is something to encode: SpecError where it cannot be. CorpusError where it has other
-    weights, or the old vectors are damaged.
+    `origins` has each passage's row in `old`, or -1 if it must be encoded; `fingerprint` is that of the passages. The
+    model is loaded only if needed: SpecError if it cannot be, CorpusError if its weights differ or the old vectors are
+    damaged.
     """
-    facts = _read_fitting_facts(old)
-    vectors, missing = TokenVectors(old / COLBERT, facts), np.flatnonzero(origins < 0).tolist()
-    encoded = _encode(PassageFile(new), missing, _load_recorded(old, facts), progress) if missing else iter(())
+    info = _read_matching_info(old)
+    vectors, missing = TokenVectors(old / COLBERT, info), np.flatnonzero(origins < 0).tolist()
+    encoded = _encode(PassageFile(new), missing, _load_recorded(old, info), progress) if missing else iter(())
     every = (next(encoded) if row < 0 else vectors.of_passage(row) for row in origins.tolist())
     (new / COLBERT).mkdir()
-    write_token_vectors(new / COLBERT, every, facts.model_copy(update={"corpus_fingerprint": fingerprint}))
+    write_token_vectors(new / COLBERT, every, info.model_copy(update={"corpus_fingerprint": fingerprint}))
 
 
 def _encode(
@@ -291,18 +291,18 @@ def _encode(
         yield from model.passages([searchable_text(passages[row]) for row in some])
 
 
-def _read_fitting_facts(folder: Path) -> LateInteractionFacts:
-    facts = read_late_interaction_facts(folder)
-    if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
+def _read_matching_info(folder: Path) -> LateInteractionInfo:
+    info = read_late_interaction_info(folder)
+    if info.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
         raise CorpusError(f"{folder / COLBERT}: built from other passages; {REBUILD}")
-    return facts
+    return info
 
 
-def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") -> LateInteractionModel:
-    model = load_late_interaction(spec or facts.model)
-    if model.fingerprint != facts.model_fingerprint:
+def _load_recorded(folder: Path, info: LateInteractionInfo, spec: str = "") -> LateInteractionModel:
+    model = load_late_interaction(spec or info.model)
+    if model.fingerprint != info.model_fingerprint:
         raise CorpusError(
-            f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
+            f"{folder}: its vectors were made by {info.model!r}, and {model.name!r} has other weights or settings; "
             f"use the same model, or {REBUILD}"
         )
     return model
@@ -311,19 +311,19 @@ def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") ->
 def open_late_interaction(spec: str) -> IndexRetriever:
     """Open `colbert:DIR?option=value&…`; loads the model.
 
-    Options: `candidates`, how many passages BM25 proposes, or `all` to score every passage, which is what an index of
-    up to EXACT_TOKENS vectors does by itself; `model`, where the model is now, if it was moved; and MODEL_OPTIONS.
-    SpecError for an unknown option, or a model that cannot be loaded; CorpusError for no index, no vectors in it, or
-    those of another corpus or another model.
+    Options: `candidates`, the number of passages that BM25 retrieves for scoring, or `all` to score every passage (the
+    default up to EXACT_TOKENS vectors); `model`, its new place if it was moved; and MODEL_OPTIONS. SpecError for an
+    unknown option, or a model that cannot be loaded; CorpusError if there is no index, or its vectors are missing or of
+    another corpus or model.
     """
     named = read_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
     folder, options = Path(named.name).expanduser(), named.options
     index = open_index(folder, f"colbert:{named.name}")
-    facts = _read_fitting_facts(folder)
-    vectors = TokenVectors(folder / COLBERT, facts)
+    info = _read_matching_info(folder)
+    vectors = TokenVectors(folder / COLBERT, info)
     chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
-    model = _load_recorded(folder, facts, f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
-    exact = options.get("candidates") == "all" or ("candidates" not in options and facts.tokens <= EXACT_TOKENS)
+    model = _load_recorded(folder, info, f"{options.get('model', info.model)}{'?' if chosen else ''}{chosen}")
+    exact = options.get("candidates") == "all" or ("candidates" not in options and info.tokens <= EXACT_TOKENS)
     candidates = None if exact else number_option(named, "candidates", CANDIDATES)
 
     def best(query: str, encoded: Vectors, k: int) -> list[Hit]:

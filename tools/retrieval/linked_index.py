@@ -1,4 +1,4 @@
-"""An index whose searches follow the links between its passages."""
+"""An index whose searches follow links between passages."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -22,23 +22,23 @@ from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, Searchabl
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
 
 Whole = Literal["section", "document"]
-"""What can be read from its beginning: what stands under one heading, or all of a document."""
+"""What to read from its beginning: the passages under one heading, or the whole document."""
 
 
 @dataclass(frozen=True)
 class LinkedIndex:
-    """Passages that any index finds, and those that are linked with them."""
+    """Passages found by any index, and those linked with them."""
 
     base: SearchableIndex
     links: Links
     passages: PassageStore
-    """Those between which the links are; a search finds no others."""
+    """The linked passages; a search finds no others."""
     ranks: NDArray[np.int32]
-    """The place of each among their ids in order."""
+    """Each passage's rank by id."""
 
     @cached_property
     def by_id(self) -> NDArray[np.int64]:
-        """Their rows in the order of their ids; for a base whose hits have no rows, and to read on in a document."""
+        """Rows in the order of the passages' ids; for a base whose hits have no rows, and for `neighbours`."""
         return np.argsort(self.ranks)
 
     @property
@@ -47,11 +47,11 @@ class LinkedIndex:
         return self.base.source
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find at most k passages by relative scores; those that a link brought here name where it comes from."""
+        """Return at most k passages by relative score; those found by a link name the linking passage."""
         if not query.strip() or k < 1:
             return []
-        if isinstance(self.base, Index):  # whose passages need not be read to be ranked
-            return await self.base.briefly(self._search, query, k)
+        if isinstance(self.base, Index):  # it ranks without reading passages
+            return await self.base.run_search(self._search, query, k)
         known = await self._by_row(await self.base.asearch(query, max(k, LINK_DEPTH)))
         return self._follow(query, [(row, hit.score) for row, hit in known.items()], k, known)
 
@@ -61,13 +61,13 @@ class LinkedIndex:
     def _follow(self, query: str, ranked: Sequence[tuple[int, float]], k: int, known: Mapping[int, Hit]) -> list[Hit]:
         try:
             return [self._hit(each, known.get(each.row)) for each in self.links.follow(query, ranked, k)]
-        except DAMAGE as error:  # a file has numbers that lead nowhere
+        except DAMAGE as error:  # a damaged file has numbers out of range
             raise damaged(str(self.source), error) from None
 
     def neighbours(self, key: str, offset: int, count: int, whole: Whole | None = None) -> list[Hit]:
-        """Return at most so many passages of one document, from a passage on, moved by `offset`; empty for none.
+        """Return at most `count` consecutive passages of a document, starting `offset` passages from a given one.
 
-        Of a whole document, or section, they are those from its first one on, moved by `offset`.
+        With `whole` they start `offset` passages from the beginning of the document, or of the section.
         """
         row = self._row_of(key)
         if row is None:
@@ -96,7 +96,7 @@ class LinkedIndex:
         if row is None:
             raise CorpusError(
                 f"{self.source}: found the passage {hit.passage.id!r:.80}, which the index with the links lacks; "
-                "make both from the same files"
+                "build both from the same files"
             )
         return row
 
@@ -112,10 +112,10 @@ def _unit_of(passage: StoredPassage, whole: Whole | None) -> object:
 
 
 def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | None = None) -> SearchableIndex:
-    """Return an index that follows the links in a folder, or the index itself if there are none.
+    """Return an index that follows the links stored in a folder, or `base` if there are none.
 
-    The folder is an index of the same passages, from which these are read where none are given. CorpusError where it is
-    none, or damaged.
+    `folder` is an index of the same passages, which are read from it if not given. CorpusError if it is not an index,
+    or damaged.
     """
     if passages is None:
         read_manifest(folder)
@@ -125,7 +125,7 @@ def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | Non
 
 
 def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
-    """Return a retriever that searches the same index and follows no links; another kind of retriever as it is."""
+    """Return a retriever that searches the same index without following links; other kinds are returned as is."""
     if isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex):
         return retriever.model_copy(update={"index": retriever.index.base})
     if isinstance(retriever, JoinedRetriever):
@@ -136,19 +136,17 @@ def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
 async def read_document(
     retriever: Runnable[str, Any], key: str, offset: int, count: int, whole: Whole | None = None
 ) -> list[Document]:
-    """Return at most so many passages of the document that a passage is of, from it on, moved by `offset`.
+    """Return at most `count` consecutive passages of a passage's document; see `LinkedIndex.neighbours`.
 
-    Of a whole document, or section, they are those from its beginning on, moved by `offset`.
-
-    The passages of a document follow each other in an index, under one source, or else one title. Empty where the
-    retriever is over no index with links, which alone knows its passages by id, or the document has none there.
-    Of several retrievers the one is asked whose mark the passage's id has in front.
+    In an index, the passages of a document (those with the same source, else the same title) are consecutive. Empty if
+    the document has none there, or the retriever is not over an index with links, which alone finds passages by id. A
+    `JoinedRetriever` asks the retriever whose prefix the id has.
     """
     if isinstance(retriever, JoinedRetriever):
-        for mark, given in retriever.retrievers.items():
-            one, own_key = await open_retriever(given), key.removeprefix(mark)
-            if key.startswith(mark) and (found := await read_document(one, own_key, offset, count, whole)):
-                return [each.model_copy(update={"id": each.id and f"{mark}{each.id}"}) for each in found]
+        for prefix, given in retriever.retrievers.items():
+            one, own_key = await open_retriever(given), key.removeprefix(prefix)
+            if key.startswith(prefix) and (found := await read_document(one, own_key, offset, count, whole)):
+                return [each.model_copy(update={"id": each.id and f"{prefix}{each.id}"}) for each in found]
         return []
     if not (isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex)):
         return []

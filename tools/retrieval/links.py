@@ -1,9 +1,9 @@
 """Links between passages: graph retrieval without a language model.
 
-Passages mention each other's titles. The passages that the best hits of a search mention, and those whose title stands
-in the query, rise; on multi-hop questions they are often what one search misses. So do those to which authors have set
-links: HTML's `href`, Markdown's `[text](other.md)`, wikis' `[[Other]]`. The settings were tuned on training questions
-of MuSiQue, HotpotQA and 2WikiMultihopQA; docs/models.md has the recall.
+Passages mention each other's titles. A search boosts the passages that are linked with its best hits in this way, and
+those whose title is in the query; on multi-hop questions these are often the ones that one search misses. Authors'
+links count, too: HTML's `href`, Markdown's `[text](other.md)`, wikis' `[[Other]]`. The constants were tuned on training
+questions of MuSiQue, HotpotQA and 2WikiMultihopQA; docs/models.md has the recall.
 """
 
 import re
@@ -27,21 +27,21 @@ from hopgraph.tools.retrieval.passage_store import PassageStore, StoredPassage
 
 _IN_TEXT = re.compile(r"\]\(<?([^()\s<>]{1,300})|\[\[([^][|#\n]{1,200})")
 _MOST_PASSAGES = 10
-"""Passages of a document, or of a section, that a link leads to: the first ones, under one title."""
+"""Maximum passages of a document or section that a link leads to: the first ones, under one title."""
 
 
 class Hyperlinks:
-    """Links between the documents of one corpus, found in two passes over its passages: `read`, then `match`."""
+    """Hyperlinks between documents of a corpus, found in two passes over its passages: `read`, then `match`."""
 
     def __init__(self) -> None:
         self._links = array("q")
-        """Of each link its row, and the numbers of a document and of its section, or of the document again."""
+        """For each link its row, and the numbers of the document and the section (without one, the document again)."""
         self._numbers = dict[str, int]()
         self._found = defaultdict[int, list[int]](list)
         self._titles = dict[int, str]()
 
     def read(self, row: int, passage: StoredPassage) -> None:
-        """Note what a passage links to: relative to its `url`, else to its `source`."""
+        """Record a passage's links, resolved against its `url`, else its `source`."""
         if not (base := _base_of(passage)):
             return
         given = passage.metadata.get(HREFS)
@@ -49,7 +49,7 @@ class Hyperlinks:
         if "](" in passage.text or "[[" in passage.text:
             links += _IN_TEXT.findall(passage.text)
         for href, name in links:
-            with suppress(ValueError):  # it is not an address
+            with suppress(ValueError):  # not an address
                 address, fragment = urldefrag(urljoin(base, href))
                 document = f"[[{name.strip()}" if name else _plain(address)
                 if document != _plain(base):
@@ -58,14 +58,14 @@ class Hyperlinks:
                     self._links.extend((row, *numbers))
 
     def match(self, row: int, passage: StoredPassage) -> None:
-        """Note which links lead to a passage."""
+        """Record which links lead to a passage."""
         for key in _keys_of(passage) if self._numbers else ():
             number = self._numbers.get(key)
             if number is not None and self._titles.setdefault(number, passage.title) == passage.title:
                 self._found[number].append(row)
 
     def pairs(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield rows and the rows that they link to, but for documents and sections that more than `most` link to."""
+        """Yield pairs of linking and linked rows, except to documents and sections with more than `most` links."""
         rows, documents, sections = np.array(self._links, dtype=np.int64).reshape(-1, 3).T
         is_found = np.array([number in self._found for number in range(len(self._numbers))], dtype=bool)
         targets = np.where(is_found[sections], sections, documents)
@@ -83,7 +83,7 @@ def _base_of(passage: StoredPassage) -> str:
 
 
 def _keys_of(passage: StoredPassage) -> list[str]:
-    """Return the names of a passage's document, also without suffix and `index`, each with its section, too."""
+    """Return the keys of a passage's document, also without suffix and `index`, and each with its section."""
     if not (base := _base_of(passage)):
         return []
     path = _plain(urldefrag(base)[0])
@@ -104,60 +104,60 @@ def _slug(heading: str) -> str:
 
 FOLDER = "links"
 LINK_DEPTH = 100
-"""Hits of the retriever that are compared, at least."""
+"""Minimum number of hits to take from the base index."""
 _SEEDS = 10
-"""The best of these, which raise what they mention."""
+"""Number of best hits, which boost the passages linked with them."""
 _FORWARD, _BACKWARD = 0.7, 0.49
-"""The share of its score that a seed gives to a passage that it mentions, and to one that mentions it."""
+"""Share of a seed's score for a passage that it mentions, and for one that mentions it."""
 _FORWARD_DAMPING, _BACKWARD_DAMPING = 0.3, 0.5
-"""The exponents of the number of links by which the shares are divided: what mentions much says little."""
+"""Exponents of the number of links by which these shares are divided: the more links, the less each says."""
 _KEPT = 0.6
-"""The share of its score that a raised passage keeps beside what it is given."""
-_ASKED = 0.5
-"""The score of a passage whose title is in the query, divided by the root of their number."""
-_SHORTEST_NAME, _LONGEST_ASKED = 4, 8
-"""Characters of a name at least; words of one that is looked up in a query at most."""
+"""Share of its own score that a boosted passage keeps."""
+_NAMED = 0.5
+"""Score of a passage whose title is in the query, divided by the square root of their number."""
+_SHORTEST_NAME, _MOST_NAME_WORDS = 4, 8
+"""Minimum characters of a name; maximum words of a name that is looked up in a query."""
 _LONGEST_TITLE = 200
-"""Characters of a title's last heading in which a name is looked for."""
+"""Characters of a title's last heading that may be a name."""
 _MOST_NAMESAKES, _MOST_MENTIONS = 10, 100
-"""A name that more passages have, or that more mention (and more than 1 % of the corpus), says nothing."""
-_MOST_ASKED_WORDS = 512
+"""Names are ignored if more passages have them, or mention them (and more than 1 % of the corpus)."""
+_MOST_QUERY_WORDS = 512
 """The first words of a query, in which names are looked up."""
 _FOLD = str.maketrans({"\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-", "\u00a0": " "})
 
 
 class LinkedRow(NamedTuple):
-    """A passage that a search found, itself or by a link."""
+    """A passage found by the search itself or by a link."""
 
     row: int
     score: float
-    """Relative: 1 is the best of the hits without links."""
+    """Relative to the best hit without links, which has 1."""
     source: int | None
-    """The row of the passage whose link brought it here; None for one that owes its place to the search."""
+    """The row of the passage whose link led here; None if the search found it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Who mentions whom, in compressed sparse rows: row r has `targets[starts[r] : starts[r + 1]]`."""
+    """The link graph in compressed sparse rows: row r has `targets[starts[r] : starts[r + 1]]`."""
 
     forward_starts: NDArray[np.int64]
     forward_targets: NDArray[np.int32]
     backward_starts: NDArray[np.int64]
     backward_targets: NDArray[np.int32]
     name_hashes: NDArray[np.uint64]
-    """Of the distinct names, in lower case, ascending."""
+    """Of the distinct lower-cased names, ascending."""
     name_starts: NDArray[np.int64]
     name_targets: NDArray[np.int32]
 
     def save(self, folder: Path) -> None:
-        """Write the arrays into their own folder in the index's."""
+        """Write the arrays into their folder in the index."""
         (folder / FOLDER).mkdir()
         for each in fields(self):
             np.save(folder / FOLDER / f"{each.name}.npy", getattr(self, each.name), allow_pickle=False)
 
     @classmethod
     def load(cls, folder: Path, passages: int) -> "Links | None":
-        """Map what `save` wrote for so many passages; None for an index without links, CorpusError where damaged."""
+        """Map the arrays of an index of so many passages; None if it has no links, CorpusError if damaged."""
         if not (folder / FOLDER).is_dir():
             return None
         lengths = {"forward_starts": passages + 1, "backward_starts": passages + 1}
@@ -165,15 +165,15 @@ class Links:
         return cls(*(map_array(folder / FOLDER / f"{name}.npy", lengths.get(name)) for name in names))
 
     def follow(self, query: str, hits: Sequence[tuple[int, float]], k: int) -> list[LinkedRow]:
-        """Return at most k rows, best first, equal scores in the order of the hits.
+        """Return at most k rows, best first, ties in the order of the hits.
 
-        `hits` are the rows and scores of any retriever, best first: DEPTH of them, or as many as it finds. Those
-        beyond DEPTH stay behind the others.
+        `hits` are the rows and scores of any retriever, best first: LINK_DEPTH of them, or as many as it finds. Those
+        beyond LINK_DEPTH count as 0.
         """
-        scores = _relative(hits)
-        asked = self._asked(query)
-        for row in asked:
-            scores[row] = scores.get(row, 0.0) + _ASKED / len(asked) ** 0.5
+        scores = _normalize_scores(hits)
+        named = self._rows_named_in(query)
+        for row in named:
+            scores[row] = scores.get(row, 0.0) + _NAMED / len(named) ** 0.5
         best = max(scores.values(), default=1.0) or 1.0
         scores = {row: scores[row] / best for row in sorted(scores, key=lambda row: -scores[row])}
         values, seeds = dict[int, float](), dict[int, int]()
@@ -189,7 +189,7 @@ class Links:
         return [LinkedRow(row, scores[row], sources.get(row)) for row in found]
 
     def _shares(self, seed: int) -> Iterator[tuple[float, list[int]]]:
-        """Yield the passages that a seed is linked with, and the share of its score that each of them is given."""
+        """Yield the passages linked with a seed, and the share of its score that each of them gets."""
         for starts, targets, share, damping, most in (
             (self.forward_starts, self.forward_targets, _FORWARD, _FORWARD_DAMPING, None),
             (self.backward_starts, self.backward_targets, _BACKWARD, _BACKWARD_DAMPING, _MOST_MENTIONS),
@@ -198,10 +198,10 @@ class Links:
             if linked and (most is None or len(linked) <= most):
                 yield share * len(linked) ** -damping, linked
 
-    def _asked(self, query: str) -> list[int]:
-        """Return the rows of the passages whose names the query has, ascending."""
-        words = _words(query)[:_MOST_ASKED_WORDS]
-        lengths = range(1, min(_LONGEST_ASKED, len(words)) + 1)
+    def _rows_named_in(self, query: str) -> list[int]:
+        """Return the rows of passages whose names are in the query, ascending."""
+        words = _words(query)[:_MOST_QUERY_WORDS]
+        lengths = range(1, min(_MOST_NAME_WORDS, len(words)) + 1)
         hashes = {_hash(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)}
         wanted = np.fromiter(hashes, np.uint64, len(hashes))
         places = np.searchsorted(self.name_hashes, wanted)
@@ -212,8 +212,8 @@ class Links:
         return sorted({row for n in numbers for row in self.name_targets[starts[n] : starts[n + 1]].tolist()})
 
 
-def _relative(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
-    """Scale the scores of the first DEPTH hits to 0 … 1; the others have 0."""
+def _normalize_scores(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """Scale the scores of the first LINK_DEPTH hits to 0 … 1; the others get 0."""
     if not hits:
         return {}
     best, lowest = hits[0][1], hits[:LINK_DEPTH][-1][1]
@@ -221,11 +221,11 @@ def _relative(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
 
 
 def find_links(passages: PassageStore) -> Links:
-    """Find the links of a corpus, of any size, by reading its passages twice.
+    """Find the links of a corpus of any size, by reading its passages twice.
 
-    A passage is linked with each whose name stands in its text, in the same case, at word boundaries; of names that
-    overlap the longest counts. The first passage of a file has the file's name, too. Names that are too frequent are
-    none. It is linked as well with the documents to which it has a hyperlink.
+    A passage is linked with each whose name is in its text, in the same case, at word boundaries; of overlapping names
+    the longest counts. The first passage of a file also has the file's name. Names that are too frequent are ignored. A
+    passage is linked as well with the documents to which it has a hyperlink.
     """
     count = len(passages)
     most, hyperlinks = max(_MOST_MENTIONS, count // 100), Hyperlinks()
@@ -233,7 +233,7 @@ def find_links(passages: PassageStore) -> Links:
     mentioned, mentioning = _find_mentions(passages, list(names), hyperlinks)
     seldom = np.bincount(mentioned, minlength=len(names))[mentioned] <= most
     mentioned, mentioning = mentioned[seldom], mentioning[seldom]
-    starts, rows = _compress(*rows_of_names, len(names))
+    starts, rows = _to_csr(*rows_of_names, len(names))
     namesakes = np.diff(starts)[mentioned]
     sources = np.repeat(mentioning, namesakes)
     offsets = np.arange(len(sources)) - np.repeat(np.cumsum(namesakes) - namesakes, namesakes)
@@ -241,16 +241,16 @@ def find_links(passages: PassageStore) -> Links:
     linked = np.fromiter((source * count + target for source, target in hyperlinks.pairs(most)), np.int64)
     pairs = np.unique(np.concatenate(((sources * count + targets)[sources != targets], linked)))
     sources, targets = np.divmod(pairs, max(count, 1))
-    forward, backward = _compress(sources, targets, count), _compress(targets, sources, count)
+    forward, backward = _to_csr(sources, targets, count), _to_csr(targets, sources, count)
     numbers = np.fromiter((_hash(_words(name)) for name in names), np.uint64, len(names))
     hashes, places = np.unique(numbers, return_inverse=True)
-    return Links(*forward, *backward, hashes, *_compress(places[rows_of_names[0]], rows_of_names[1], len(hashes)))
+    return Links(*forward, *backward, hashes, *_to_csr(places[rows_of_names[0]], rows_of_names[1], len(hashes)))
 
 
 def names_of(title: str) -> set[str]:
-    """Return the names by which texts mention a title: its last heading, without "(film)", also without an article.
+    """Return the names by which texts mention a title: its last heading, without "(film)", with and without an article.
 
-    Names have 4 characters at least, and a capital or a digit.
+    Names have at least 4 characters, and a capital or a digit.
     """
     last = " ".join(title.translate(_FOLD).rsplit(" > ", 1)[-1][:_LONGEST_TITLE].split())
     bare = re.sub(r" ?\([^()]*\)$", "", last) or last
@@ -261,7 +261,7 @@ def names_of(title: str) -> set[str]:
 def _collect_names(
     passages: PassageStore, hyperlinks: Hyperlinks
 ) -> tuple[dict[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the names that are not too frequent, each with its number; and pairs of a name's number and a row."""
+    """Return the names that are not too frequent, with their numbers; and pairs of a name's number and a row."""
     met, numbers, rows, files = dict[str, int](), array("q"), array("q"), set[str]()
     for row, passage in enumerate(passages):
         hyperlinks.read(row, passage)
@@ -283,7 +283,7 @@ def _collect_names(
 def _find_mentions(
     passages: PassageStore, names: list[str], hyperlinks: Hyperlinks
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each name that a passage mentions, the name's number and the passage's row."""
+    """Return the number of each name that a passage mentions, and the passage's row."""
     finder = ahocorasick_rs.AhoCorasick(names, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
     mentioned, mentioning = array("q"), array("q")
     for row, passage in enumerate(passages):
@@ -299,7 +299,7 @@ def _find_mentions(
     return np.array(mentioned, dtype=np.int64), np.array(mentioning, dtype=np.int64)
 
 
-def _compress(
+def _to_csr(
     sources: NDArray[np.int64], targets: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     order = np.lexsort((targets, sources))

@@ -1,4 +1,4 @@
-"""Metadata of a passage: plain JSON values, and its location in the source."""
+"""Metadata of a passage: JSON values, and its location in the source."""
 
 import re
 from collections.abc import Mapping
@@ -13,23 +13,23 @@ from hopgraph.state import Citation, SourceLocation
 from hopgraph.tools.prompts import clean
 
 Metadata = Mapping[str, JsonValue]
-"""As LangChain's documents have it; `source`, `page` (from 1), `section` and `url` say where a passage stands."""
+"""As in LangChain's documents; `source`, `page` (from 1), `section` and `url` locate a passage."""
 INDEX = "index"
-"""The key under which our retrievers name the index that a passage without its own source is from."""
+"""Key of the index that a passage without its own source is from; set by our retrievers."""
 LINKED_FROM = "linked_from"
-"""The key under which our retrievers name the passage whose link brought one here."""
+"""Key of the title of the passage whose link led to this one; set by our retrievers."""
 HREFS = "hrefs"
-"""The key under which a passage has the links of its HTML, as they stand there, to documents beside its own."""
+"""Key of a passage's HTML links to other documents, as written there."""
 LANGUAGE = "language"
-"""The key under which a passage has the code of its language, where that is surely known."""
+"""Key of the code of a passage's language, if it was detected reliably."""
 _MOST_KEYS, _LONGEST_VALUE = 64, 2000
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
-    """Return untrusted metadata as JSON values, others as text, and long or unreadable ones left out.
+    """Return untrusted metadata as JSON values: other values as text, without long or unreadable ones.
 
-    Strings are cleaned of characters that a reader cannot see, and cut at 2,000; at most 64 keys are kept.
+    Strings are cleaned of invisible characters and cut at 2,000; at most 64 keys are kept.
     """
     plain: dict[str, JsonValue] = {}
     for name, value in list(values.items())[:_MOST_KEYS]:
@@ -46,12 +46,12 @@ def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
     return plain
 
 
-def find_origin(metadata: Metadata) -> SourceLocation:
-    """Return where a passage stands, as far as its metadata says: no field for what is unknown."""
+def find_location(metadata: Metadata) -> SourceLocation:
+    """Return a passage's location in its source from its metadata, without unknown fields."""
     source, url = (_text(metadata.get(key)) for key in ("source", "url"))
     source = source or _text(metadata.get("file_path")) or url
     url = url if _is_web(url) else source if _is_web(source) else ""
-    # LangChain's PDF loader counts pages from 0, and has what is printed on them as their label.
+    # LangChain's PDF loader counts pages from 0; the label is the printed number.
     page = metadata.get("page_label") or metadata.get("page") or metadata.get("page_number")
     found: dict[str, JsonValue] = {"source": source, "section": _text(metadata.get("section")), "url": url}
     if isinstance(page, int | str) and not isinstance(page, bool):
@@ -60,7 +60,7 @@ def find_origin(metadata: Metadata) -> SourceLocation:
 
 
 def name_source(origin: SourceLocation) -> str:
-    """Return what people call a source: the file's name, or the address without its query; empty where unknown."""
+    """Return a source's name for users: the file's name, or the address without its query; empty if unknown."""
     source = origin.get("source", "")
     if _is_web(source):
         parts = urlsplit(source)
@@ -69,21 +69,21 @@ def name_source(origin: SourceLocation) -> str:
 
 
 def locate_source(origin: SourceLocation) -> str:
-    """Return the path of a file below the indexed folder, e.g. `hr/README.md`; else what `name_source` returns."""
+    """Return a file's path below the indexed folder, e.g. `hr/README.md`; else the result of `name_source`."""
     source = origin.get("source", "")
     path = PurePosixPath(source)
     is_below = not (_is_web(source) or path.is_absolute() or ".." in path.parts or "\\" in source or source[1:2] == ":")
     return source if is_below else name_source(origin)
 
 
-def describe_place(origin: SourceLocation) -> str:
-    """Return the file, or the address, and the page, e.g. `hr/handbook.pdf, page 3`; empty where both are unknown."""
+def describe_location(origin: SourceLocation) -> str:
+    """Return the file or address, and the page, e.g. `hr/handbook.pdf, page 3`; empty if both are unknown."""
     page = origin.get("page", "")
     return ", ".join(part for part in (locate_source(origin), f"page {page}" if page else "") if part)
 
 
 def name_citation(citation: Citation) -> str:
-    """Return the title of a citation, else what its source or its passage is called, but no UUID."""
+    """Return a citation's title, else the name of its source, else its passage id unless that is a UUID."""
     key = "" if _UUID.fullmatch(citation["passage_id"]) else citation["passage_id"]
     return citation["title"] or name_source(citation) or key or "a passage without a title"
 

@@ -1,4 +1,4 @@
-"""Indexes as LangChain retrievers, one by one or several fused, which name copies of a passage and show one."""
+"""Indexes as LangChain retrievers, alone or fused; of several copies of a passage one is shown and names the others."""
 
 import asyncio
 import re
@@ -20,21 +20,20 @@ from hopgraph.tools.retrieval.passage_metadata import HREFS, INDEX, LINKED_FROM
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
-"""BM25's share of a fused score, the vectors have the rest; docs/models.md says how it was chosen."""
+"""Weight of BM25 in a fused score; the vectors have the rest. docs/models.md has the reason."""
 COPIES = "copies"
-"""The key of a passage's metadata that has the ids of its copies."""
+"""Metadata key of the ids of a passage's copies."""
 _ALIKE = 0.95
-"""The share of their pairs of neighbouring words that copies have in common: one other word in the middle of a passage
-is two pairs that neither shares, four of two hundred."""
+"""Minimum Jaccard similarity of the word bigrams of two copies; one changed word in a passage of a hundred has 0.96."""
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d[\d.,]*")
-_DEPTH_OF_COPIES = 4
-"""How many times as many hits as are wanted are looked through where there are copies among them."""
+_COPY_DEPTH = 4
+"""Hits to search for each one wanted, if there are copies among them."""
 DEPTH = 100
-"""Hits of each ranking that are fused at least."""
+"""Minimum number of hits of each ranking to fuse."""
 
 
 class SearchableIndex(Protocol):
-    """Passages that a coroutine searches."""
+    """Passages with an async search."""
 
     @property
     def source(self) -> str | None:
@@ -42,22 +41,22 @@ class SearchableIndex(Protocol):
         ...
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find at most k passages, best first, equal scores by id; none for a blank query."""
+        """Return at most k passages, best first, ties by id; none for a blank query."""
         ...
 
 
 @dataclass(frozen=True)
 class VectorIndex:
-    """Passages that are found by their vectors. Any number of threads may search them at once."""
+    """Passages searched by their vectors, from any number of threads."""
 
     source: str
     encode: Callable[[str], Awaitable[NDArray[np.float32]]]
-    """Makes a query's vector, or one for each of its tokens, by the model that the passages' were made with."""
+    """Makes a query's vector, or one for each of its tokens, with the model of the passages' vectors."""
     nearest: Callable[[str, NDArray[np.float32], int], list[Hit]]
-    """Finds at most so many passages for a query and what `encode` made of it, best first; blocks."""
+    """Returns at most k passages for a query and its result of `encode`, best first; blocks."""
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find the passages whose vectors are nearest to the query's; concurrent queries are encoded together."""
+        """Return the passages whose vectors are nearest to the query's; concurrent queries are encoded together."""
         if not query.strip() or k < 1:
             return []
         return await in_search_thread(self.nearest, query, await self.encode(query), k)
@@ -65,7 +64,7 @@ class VectorIndex:
 
 @dataclass(frozen=True)
 class FusedIndex:
-    """BM25 and vectors of one corpus, searched concurrently and merged by relative scores."""
+    """BM25 and vectors of one corpus, searched concurrently and fused by relative scores."""
 
     source: str
     bm25: SearchableIndex
@@ -73,17 +72,17 @@ class FusedIndex:
     bm25_weight: float = BM25_WEIGHT
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find the best of the fused ranking."""
+        """Return the best of the fused ranking."""
         depth = max(k, DEPTH)
         bm25, vectors = await asyncio.gather(self.bm25.asearch(query, depth), self.vectors.asearch(query, depth))
         return fuse_rankings([(bm25, self.bm25_weight), (vectors, 1 - self.bm25_weight)], k)
 
 
 def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> list[Hit]:
-    """Merge weighted rankings of one corpus, each best first, by relative scores (Bruch, Gai and Ingber 2023).
+    """Fuse weighted rankings of one corpus, each best first, by relative scores (Bruch, Gai and Ingber 2023).
 
-    At most k hits, best first, equal scores by id. Each passage scores the sum of weight · (score - lowest) /
-    (highest - lowest) over the rankings that have it; where all scores of a ranking are equal, of its weight.
+    Returns at most k hits, best first, ties by id. A passage's score is the sum of weight · (score - lowest) / (highest
+    - lowest) over the rankings that have it; a ranking with equal scores adds its weight.
     """
     hits = {hit.passage.id: hit for ranking, _ in rankings for hit in ranking}
     scores = dict.fromkeys(hits, 0.0)
@@ -96,7 +95,7 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
 
 
 def drop_copies(hits: Sequence[Hit], k: int) -> list[Hit]:
-    """Return the first k hits without the copies of those before, which name them by their ids.
+    """Return the first k hits without copies of earlier ones, which get the copies' ids.
 
     A copy is a passage of another document with the same numbers and nearly the same words. Passages without a source,
     such as those of a data set, have no copies.
@@ -127,31 +126,31 @@ def _is_copy(one: Hit, other: Hit) -> bool:
 
 @lru_cache(maxsize=4096)
 def _shape(text: str) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
-    """Return the pairs of neighbouring words of a text, and its numbers."""
+    """Return a text's word bigrams and its numbers."""
     words = ["", *_WORD.findall(text.lower()), ""]
     return frozenset(pairwise(words)), tuple(_NUMBER.findall(text))
 
 
 class IndexRetriever(AsyncRetriever):
-    """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
+    """A LangChain retriever over an index; documents have their passage's metadata, title, score and source.
 
-    The source of a passage without one is the index. `linked_from` is the title of the passage whose link
-    brought a document here.
+    The source of a passage without one is the index. `linked_from` is the title of the passage whose link led to a
+    document.
     """
 
     index: SkipValidation[SearchableIndex]
     keep_copies: bool = False
-    """True if a passage that stands word for word in several documents is returned several times."""
+    """True to return each copy of a passage from several documents."""
 
     async def search(self, query: str, k: int) -> list[Document]:
-        """Search the index, deeper where copies take places."""
+        """Search the index, deeper if copies take up places."""
         hits = await self.index.asearch(query, k)
         if not self.keep_copies and len(drop_copies(hits, k)) < len(hits):
-            hits = drop_copies(await self.index.asearch(query, _DEPTH_OF_COPIES * k), k)
+            hits = drop_copies(await self.index.asearch(query, _COPY_DEPTH * k), k)
         return self.to_documents(hits)
 
     def to_documents(self, hits: Sequence[Hit]) -> list[Document]:
-        """Return hits as documents, in their order."""
+        """Convert hits to documents, in order."""
         return [
             Document(
                 id=hit.passage.id,
@@ -174,4 +173,4 @@ class IndexRetriever(AsyncRetriever):
 
 
 class Bm25Retriever(IndexRetriever):
-    """Finds passages by BM25; the same query on the same `Index` always gives the same list."""
+    """A retriever by BM25; the same query on the same `Index` always returns the same list."""

@@ -1,4 +1,4 @@
-"""The passages of an index: JSON lines on disk, any one of them found without reading the others."""
+"""The passages of an index: JSON lines on disk with random access."""
 
 import json
 import mmap
@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array
 from hopgraph.tools.retrieval.passage_metadata import Metadata
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
-_REMEMBERED = 4096
+_CACHE_SIZE = 4096
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -39,11 +39,11 @@ class StoredPassage(NamedTuple):
     title: str
     text: str
     metadata: Metadata = MappingProxyType({})
-    """As `plain_metadata` returns it; not searched."""
+    """From `plain_metadata`; not searched."""
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
-    """Return a passage as it is stored and fingerprinted; UnicodeEncodeError if it has lone surrogates."""
+    """Return a passage as stored and fingerprinted; UnicodeEncodeError if it has lone surrogates."""
     record: dict[str, object] = {"_id": passage.id, "title": passage.title, "text": passage.text}
     if passage.metadata:
         record["metadata"] = dict(passage.metadata)
@@ -51,7 +51,7 @@ def encode_passage(passage: StoredPassage) -> bytes:
 
 
 def reason_not_to_store(passage: StoredPassage) -> str:
-    """Return why a record cannot become a passage; empty when it can."""
+    """Return why a record cannot become a passage; empty if it can."""
     if not passage.text.strip() or not passage.id.strip():
         return f"the passage {passage.id!r:.80} has no text or no id"
     try:
@@ -62,7 +62,7 @@ def reason_not_to_store(passage: StoredPassage) -> str:
 
 
 def write_passages(folder: Path, passages: Iterable[StoredPassage]) -> str:
-    """Write passages as they come, in eight bytes of memory for each; return their SHA-256, in hexadecimal digits."""
+    """Write passages one by one, with eight bytes of memory for each; return their SHA-256 as hex digits."""
     offsets, digest = array("q", [0]), sha256()
     with (folder / PASSAGES).open("wb") as file:
         for passage in passages:
@@ -75,7 +75,7 @@ def write_passages(folder: Path, passages: Iterable[StoredPassage]) -> str:
 
 
 class PassageFile:
-    """Passages on disk, mapped into memory, read page by page on demand."""
+    """Passages on disk, mapped into memory and read on demand."""
 
     def __init__(self, folder: Path) -> None:
         """Open what `write_passages` wrote; CorpusError if a file is missing or damaged."""
@@ -86,19 +86,19 @@ class PassageFile:
                 self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except DAMAGE as error:
             raise damaged(self._path, error) from None
-        # The sub-questions of a run meet the same passages again and again.
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._read)
+        # The sub-questions of a run find the same passages again and again.
+        self._cached_read = lru_cache(maxsize=_CACHE_SIZE)(self._read)
         if len(self._offsets) < 2 or self._offsets[-1] != len(self._lines):
-            raise damaged(self._path, f"{OFFSETS} does not fit it")
+            raise damaged(self._path, f"{OFFSETS} does not match it")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     def __getitem__(self, row: int, /) -> StoredPassage:
-        return self._remembered(row)
+        return self._cached_read(row)
 
     def __iter__(self) -> Iterator[StoredPassage]:
-        """Read all passages from the disk, a line at a time, which maps none of them into memory."""
+        """Read all passages from disk, line by line, without mapping them into memory."""
         with self._path.open("rb") as file:
             for row, line in enumerate(file):
                 yield self._parse(row, line)

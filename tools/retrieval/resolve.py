@@ -1,4 +1,4 @@
-"""From a retriever's spec to the retriever."""
+"""Resolve a retriever's spec to the retriever."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import index_in_memory, open_index
-from hopgraph.tools.retrieval.index_folder import INDEX_KINDS, Build, build_of, open_one_build
+from hopgraph.tools.retrieval.index_folder import INDEX_KINDS, BuildId, build_id, open_one_build
 from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links
 from hopgraph.tools.retrieval.links import find_links
@@ -25,19 +25,19 @@ RETRIEVER_SPECS = (
     f"web:community:CLASS, {VALID_ENGINE_SPECS}"
 )
 
-_SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # how a spec begins; one letter before the colon would be a drive
+_SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # the start of a spec; a single letter would be a drive
 _MOST_OPEN = 64
-_opened: dict[str, tuple[Build, BaseRetriever]] = {}
-"""Least recently used first, which is dropped when there are too many."""
+_opened: dict[str, tuple[BuildId, BaseRetriever]] = {}
+"""Least recently used first; this is dropped when there are too many."""
 _opening = Lock()
-_opening_vectors = Lock()  # loading a model takes seconds, in which other indexes can be opened
+_opening_vectors = Lock()  # loading a model takes seconds and must not block other indexes
 
 
 def resolve_retriever(spec: str) -> BaseRetriever:
-    """Open the retriever that a spec names; the same object again until its index is replaced.
+    """Open the retriever that a spec names; returns the same object until its index is replaced.
 
-    Opens files, so it belongs in a thread. SpecError, which says what to do, where no retriever has this spec, or it
-    lacks its key or package; CorpusError if the index is missing, damaged, or made by another version.
+    Opens files, so call it in a thread. SpecError, which says what to do, for an unknown spec, or a missing key or
+    package; CorpusError if the index is missing, damaged, or made by another version.
     """
     spec = spec.strip()
     kind, colon, place = spec.partition(":")
@@ -56,13 +56,13 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         folder = Path(place if is_folder else spec).expanduser()
         if is_folder or (spec and folder.is_dir()):
             key = str(folder.resolve())
-            return _open_once(key, build_of(folder), lambda: open_one_build(folder, lambda: _open_bm25(folder)))
-    what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
+            return _open_once(key, build_id(folder), lambda: open_one_build(folder, lambda: _open_bm25(folder)))
+    what = f"there is no such folder and no retriever of kind {kind!r}" if colon else "unknown"
     raise SpecError(f"retriever {spec!r}: {what}; valid: {RETRIEVER_SPECS}")
 
 
 def corpus_spec(given: str) -> str:
-    """Turn a corpus that a user names into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
+    """Return the retriever's spec of a corpus that a user names: `bm25:FOLDER` for a folder; a spec stays as it is."""
     if not given.strip():
         raise SettingsError("the corpus is empty; name a folder made by `hopgraph index`, or leave it out")
     is_spec = (given == SAMPLE or _SPEC.match(given)) and not Path(given).is_dir()
@@ -70,13 +70,13 @@ def corpus_spec(given: str) -> str:
 
 
 def close_index(folder: Path) -> None:
-    """Drop a BM25 index that is to be deleted, so that its memory and its files are freed."""
+    """Close a BM25 index before its folder is deleted, which frees its memory and its files."""
     with _opening:
         _opened.pop(str(folder.resolve()), None)
 
 
 def _open_with_model(spec: str) -> BaseRetriever:
-    """Open what embeds its queries, or searches elsewhere; what it needs is imported only now."""
+    """Open a retriever that needs an embedding model or an engine, importing its packages only now."""
     with _opening_vectors:
         if is_engine(spec):
             from hopgraph.tools.retrieval.engines.engine_index import resolve_engine
@@ -86,15 +86,15 @@ def _open_with_model(spec: str) -> BaseRetriever:
         if spec.startswith("colbert:"):
             from hopgraph.tools.retrieval.late_interaction import FACTS, open_late_interaction
 
-            build = build_of(folder) + build_of(folder / COLBERT, FACTS)
+            build = build_id(folder) + build_id(folder / COLBERT, FACTS)
             return _open_once(spec, build, lambda: open_one_build(folder, lambda: open_late_interaction(spec)))
         from hopgraph.tools.retrieval.dense import open_dense_retriever
 
-        return _open_once(spec, build_of(folder), lambda: open_one_build(folder, lambda: open_dense_retriever(spec)))
+        return _open_once(spec, build_id(folder), lambda: open_one_build(folder, lambda: open_dense_retriever(spec)))
 
 
-def _open_once(key: str, build: Build, make: Callable[[], BaseRetriever]) -> BaseRetriever:
-    """Return what is open already; open it again once its index was replaced."""
+def _open_once(key: str, build: BuildId, make: Callable[[], BaseRetriever]) -> BaseRetriever:
+    """Return the open retriever of `key`; open it again if its index was replaced."""
     entry = _opened.pop(key, None)
     if entry is None or entry[0] != build:
         entry = build, make()

@@ -1,7 +1,7 @@
 """A language model as a reranker or an entailment checker: `model:SPEC`, e.g. `model:openai:gpt-4.1-mini`.
 
-Requests do not follow a method's settings: they are sampled at temperature 0, and the run's budget does not interrupt
-them, though `nodes.core.pair_scoring` adds what they cost for the steps after them.
+Requests ignore a method's settings: they are sampled at temperature 0 and not interrupted by the run's budget, though
+`nodes.core.pair_scoring` charges their cost to it for the following steps.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ _SEND_OPTIONS = SendOptions(parallel=16, retries=4)
 async def judge(
     model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
 ) -> tuple[RecordT | None, Call]:
-    """Ask the model of a spec for one judgement; the role names the prompt, e.g. `scorer/score_relevance`.
+    """Ask a model for one judgement; the role names the prompt, e.g. `scorer/score_relevance`.
 
-    Returns the judgement, None if no reply could be used, and its cost. SpecError where the model's spec cannot be
-    resolved, ModelError if a request failed for good.
+    Returns the judgement (None if no reply could be used) and the call. SpecError if the model's spec cannot be
+    resolved, ModelError if a request finally failed.
     """
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
@@ -51,34 +51,34 @@ async def judge(
 
 
 RELEVANT = 5.0
-"""δ on the model's scale: its prompt gives a text 5 that is about what is asked, and more where it states a fact."""
+"""δ on the scale of the prompt: 5 for a text that is about the question, more if it states a fact."""
 TEXTS_PER_CALL = 20
-"""Texts in one prompt. Each is rated by itself, so that long lists can be split."""
+"""Texts per prompt. Each is rated on its own, so that long lists can be split."""
 
 
 class Rating(BaseModel):
-    """The relevance of one of the texts shown."""
+    """The relevance of one text."""
 
     passage: int
     rating: float = Field(ge=0, le=10)
 
 
 class Ratings(BaseModel):
-    """A reply of the role `scorer/score_relevance`."""
+    """A reply for the role `scorer/score_relevance`."""
 
     ratings: list[Rating] = Field(json_schema_extra={"maxItems": TEXTS_PER_CALL})
 
 
 class Support(BaseModel):
-    """A reply of the role `scorer/judge_entailment`; `true` and `false` are read as 1 and 0."""
+    """A reply for the role `scorer/judge_entailment`; `true` and `false` are read as 1 and 0."""
 
     supported: float = Field(ge=0, le=1)
 
 
 def model_reranker(spec: str) -> Reranker:
-    """Return a reranker that lets a language model rate texts from 0 to 10; SpecError without a model.
+    """Return a reranker that has a language model rate texts from 0 to 10; SpecError if the spec names no model.
 
-    A text that it does not rate has 0. Sentences are texts too: `compression=none` saves most of the calls.
+    A text without a rating has 0. Sentences are texts, too: `compression=none` saves most of the calls.
     """
     model = _model_of(spec)
 
@@ -97,7 +97,7 @@ def model_reranker(spec: str) -> Reranker:
 
 
 def model_entailment(spec: str) -> EntailmentChecker:
-    """Return a checker that makes one model call for each pair, with the whole premise; SpecError without a model."""
+    """Return a checker with one model call per pair, on the whole premise; SpecError without a model."""
     model = _model_of(spec)
 
     async def check(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:

@@ -1,4 +1,4 @@
-"""Rerankers and entailment checkers as one function over pairs of texts, and what they share."""
+"""Rerankers and entailment checkers as functions over pairs of texts, and what they share."""
 
 import math
 from collections import defaultdict
@@ -15,12 +15,12 @@ Pair = tuple[str, str]
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
-"""Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
+"""Names of the entailment label in models, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 
 
 @dataclass(frozen=True)
 class PairScorer(Generic[ThresholdT]):
-    """Scores pairs with a local model or a server; a checker's threshold is a probability, a reranker's mostly None."""
+    """Scores pairs with a local model or a server. A checker's threshold is a probability, a reranker's mostly None."""
 
     name: str
     threshold: ThresholdT
@@ -32,31 +32,31 @@ class PairScorer(Generic[ThresholdT]):
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return what `ascore` does, from a thread that is not the background loop's; ModelError if that fails."""
+        """Score pairs as `ascore` does, from any thread but the background loop's; ModelError if that fails."""
         return run_in_background(self.ascore(pairs)) if pairs else []
 
 
 @dataclass(frozen=True)
 class JudgeScorer(Generic[ThresholdT]):
-    """Scores pairs with a language model, and returns its calls too."""
+    """Scores pairs with a language model, and also returns its calls."""
 
     name: str
     threshold: ThresholdT
     score_with_calls: Callable[[Sequence[Pair]], Coroutine[Any, Any, tuple[list[float], list[Call]]]]
-    """Returns one score per pair, in order, 0.0 where no reply could be used, and the calls."""
+    """Returns one score per pair, in order, 0.0 if no reply could be used, and the calls."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return the scores alone, from a thread that is not the background loop's; ModelError if a request fails."""
+        """Return only the scores, from any thread but the background loop's; ModelError if a request fails."""
         return run_in_background(self.score_with_calls(pairs))[0]
 
 
 async def score_by_code(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
-    """Score pairs by Python code alone, in a thread where they would hold up the event loop."""
+    """Score pairs with plain Python code, in a thread if long texts would block the event loop."""
     return await maybe_to_thread(sum(len(first) + len(second) for first, second in pairs) > LONG_SPLIT, score, pairs)
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:
-    """Return the scores that a scorer gave; ModelError if they are not a finite number for each pair."""
+    """Return a scorer's output as floats; ModelError unless it is one finite number for each pair."""
     try:
         numbers = [float(each) for each in scores]
     except (TypeError, ValueError, OverflowError):
@@ -78,7 +78,7 @@ def group_by_query(pairs: Sequence[Pair], size: int) -> list[QueryGroup]:
 def scores_of_pairs(
     pairs: Sequence[Pair], groups: Sequence[QueryGroup], scores: Iterable[Sequence[float]]
 ) -> list[float]:
-    """Return each pair's score; `scores` has a list for each group, with one score for each of its texts."""
+    """Return each pair's score; `scores` has a list for each group, with a score for each of its texts."""
     known = {
         (query, text): score
         for (query, texts), values in zip(groups, scores, strict=True)
@@ -88,13 +88,13 @@ def scores_of_pairs(
 
 
 def entailing_label(labels: Sequence[str], wanted: str | None = None) -> int:
-    """Return the position of the label for entailment: the `wanted` one, else the one whose name says so.
+    """Return the index of the label for entailment: the `wanted` one, else the one whose name says so.
 
-    ValueError, which lists the labels, where none or several mean entailment.
+    ValueError, which lists the labels, unless exactly one fits.
     """
     names = [label.strip().casefold().replace("-", "_") for label in labels]
     positive = {wanted.strip().casefold().replace("-", "_")} if wanted else _ENTAILS
     found = [index for index, name in enumerate(names) if name in positive]
     if len(found) != 1:
-        raise ValueError(f"{'no' if not found else 'more than one'} label says entailment: {', '.join(labels)}")
+        raise ValueError(f"{'no' if not found else 'more than one'} label means entailment: {', '.join(labels)}")
     return found[0]

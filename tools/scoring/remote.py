@@ -2,15 +2,15 @@
 
 Rerankers, in the format of Text Embeddings Inference (TEI), or of Jina and Cohere, which vLLM serves too:
 
-* `http://HOST:PORT` or `http://HOST:PORT/rerank`: TEI. `{"query", "texts", "raw_scores"}` gives
+* `http://HOST:PORT` or `http://HOST:PORT/rerank`: TEI. `{"query", "texts", "raw_scores"}` returns
   `[{"index", "score"}]`; the scores are logits.
 * the same with `?model=NAME`, or an address that ends in `/v1/rerank` or `/v2/rerank`: `{"model", "query",
-  "documents"}` gives `{"results": [{"index", "relevance_score"}]}`; the scores are the server's, mostly in [0, 1].
+  "documents"}` returns `{"results": [{"index", "relevance_score"}]}`; the scores are the server's, mostly in [0, 1].
 
 The prefix `rerank:` is optional. A key is read from HOPGRAPH_RERANKER_API_KEY.
 
 Entailment checkers, in TEI's format: `{"inputs": [["premise", "hypothesis"], …], "truncate": true}`, sent to `/predict`
-or to the address's own path, gives for each pair the probabilities of all labels, in any order:
+or to the address's path, returns for each pair the probabilities of all labels, in any order:
 `[[{"label": "entailment", "score": 0.93}, …], …]`. The label for entailment is recognized by its name, or chosen with
 `?label=NAME`. The server cuts premises that are too long for its model. A key is read from HOPGRAPH_ENTAILMENT_API_KEY.
 """
@@ -25,11 +25,11 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer, entailing_label, group_by_query, scores_of_pairs
 
 PER_REQUEST = 32
-"""Texts or pairs; TEI's default limit."""
+"""Texts or pairs per request; TEI's default limit."""
 
 
 def remote_reranker(spec: str) -> Reranker:
-    """Return a reranker for a server's address, SpecError if it is none; nothing is sent before the first pair."""
+    """Return a reranker for a server's address (else SpecError); nothing is sent before the first pair."""
     address, model = split_address(spec.removeprefix("rerank:"), "model")
     if address.path.endswith(("/v1/rerank", "/v2/rerank")):
         model = model or ""
@@ -52,7 +52,7 @@ def remote_reranker(spec: str) -> Reranker:
 
 
 def _scores_by_index(answer: Any, texts: int) -> list[float]:
-    """Return an answer's scores in the order of the texts; servers send the best first."""
+    """Return the scores of a response in the order of the texts; servers send the best first."""
     results = cast("list[dict[str, Any]]", answer if isinstance(answer, list) else answer["results"])
     scores = {
         int(each["index"]): float(each["relevance_score"] if "relevance_score" in each else each["score"])
@@ -64,7 +64,7 @@ def _scores_by_index(answer: Any, texts: int) -> list[float]:
 
 
 def remote_entailment(spec: str) -> EntailmentChecker:
-    """Return a checker for a server's address, SpecError if it is none; nothing is sent before the first pair."""
+    """Return a checker for a server's address (else SpecError); nothing is sent before the first pair."""
     address, label = split_address(spec, "label")
     server = JsonServer(address._replace(path=address.path or "/predict").geturl(), "HOPGRAPH_ENTAILMENT_API_KEY")
 

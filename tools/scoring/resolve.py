@@ -1,6 +1,6 @@
 """Resolve rerankers and entailment checkers by their specs.
 
-A model is loaded once for the process. Loading takes a while, so this belongs in a thread.
+A model is loaded once per process. Loading takes a while, so do it in a thread.
 """
 
 from collections.abc import Callable
@@ -35,13 +35,13 @@ _VALID_CHECKERS = (
 
 
 def resolve_reranker(spec: str) -> Reranker:
-    """Return the reranker that a spec names; SpecError if there is none, or its model cannot be loaded."""
+    """Return the reranker that a spec names; SpecError if it is unknown, or its model cannot be loaded."""
     spec = spec.strip()
     return LexicalReranker() if spec == "lexical" else resolve_by_kind("reranker", spec, _RERANKERS, _VALID_RERANKERS)
 
 
 def resolve_entailment(spec: str) -> EntailmentChecker:
-    """Return the entailment checker that a spec names; SpecError if there is none, or its model cannot be loaded."""
+    """Return the entailment checker that a spec names; SpecError if it is unknown or cannot be loaded."""
     spec = spec.strip()
     if spec == "lexical":
         return LexicalEntailment()

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.documents import Document
 
 from hopgraph.nodes.core.search import to_passages
-from hopgraph.tools.retrieval.passage_metadata import find_origin
+from hopgraph.tools.retrieval.passage_metadata import find_location
 
 
 def test_documents_of_any_retriever_become_passages() -> None:
@@ -60,11 +60,11 @@ def test_what_a_document_carries_travels_with_its_passage() -> None:
         "page_label": "iv",
         "when": "2026-01-02",
     }
-    assert find_origin(one.get("metadata", {})) == {"source": "ab/note.txt", "page": "iv"}
+    assert find_location(one.get("metadata", {})) == {"source": "ab/note.txt", "page": "iv"}
     assert (two["title"], two["source"]) == ("example.org/two", "bm25:DIR")
-    assert find_origin(two.get("metadata", {})) == dict.fromkeys(("source", "url"), "https://example.org/two/")
+    assert find_location(two.get("metadata", {})) == dict.fromkeys(("source", "url"), "https://example.org/two/")
     assert (three["title"], three["source"], "metadata" in three) == ("", "bm25:DIR", False)
-    assert find_origin(four.get("metadata", {})) == {"source": "x"}
+    assert find_location(four.get("metadata", {})) == {"source": "x"}
 
 
 def test_a_value_that_compares_by_element_is_carried_as_any_other() -> None:

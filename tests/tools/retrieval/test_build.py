@@ -173,7 +173,7 @@ def test_folders_and_files_of_others_are_never_replaced(source: Path, tmp_path: 
     with pytest.raises(CorpusError, match=r"has files that do not belong to an index \(thesis.txt\)"):
         build_index(source, mine)
     for place in (source, source / "index"):
-        with pytest.raises(CorpusError, match=r"corpus\.jsonl is a file; choose another place"):
+        with pytest.raises(CorpusError, match=r"corpus\.jsonl is a file; choose another folder"):
             build_index(source, place)
     build_index(source, tmp_path / "index")
     (tmp_path / "index" / "thesis.txt").write_text("Years of work.")

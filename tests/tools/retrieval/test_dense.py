@@ -104,7 +104,7 @@ def test_the_kind_follows_from_the_number_of_passages() -> None:
     assert choose_kind(5, "hnsw") == "hnsw"
     with pytest.raises(SettingsError, match="'tree' is unknown; use one of: flat, hnsw, ivfpq"):
         choose_kind(5, "tree")
-    with pytest.raises(SettingsError, match="ivfpq needs 10,000 passages to learn from, got 9,999"):
+    with pytest.raises(SettingsError, match="ivfpq needs 10,000 passages for training, got 9,999"):
         choose_kind(9_999, "ivfpq")
 
 
@@ -128,7 +128,7 @@ def test_the_manifest_says_which_model_made_the_vectors(built: Path) -> None:
     assert dense["kind"] == "flat"
     assert (dense["embedding"]["model"], dense["embedding"]["dimension"]) == ("object:HashedWords", 32)
     assert [document.id for document in resolve_retriever(f"bm25:{built}").invoke("statue", k=1)]
-    with pytest.raises(SpecError, match="it was an object in code: pass it again"):
+    with pytest.raises(SpecError, match="it was passed as an object: pass it again"):
         open_dense(built)
 
 
@@ -138,9 +138,9 @@ class Negated(HashedWords):
 
 
 def test_another_model_is_refused(built: Path) -> None:
-    with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
+    with pytest.raises(CorpusError, match=r"its vectors have 32 dimensions, those of .* have 8"):
         open_dense(built, HashedWords(8))
-    with pytest.raises(CorpusError, match=r"built with another model than .* cosine of -1\.000"):
+    with pytest.raises(CorpusError, match=r"not built with .* cosine of -1\.000"):
         open_dense(built, Negated())
 
 

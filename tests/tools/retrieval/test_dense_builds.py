@@ -150,7 +150,7 @@ def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
         update_index(other, out, add=True, dense=HashedWords())
     with pytest.raises(SettingsError, match="remains flat when updated; rebuild it as hnsw with --replace"):
         update_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
-    with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
+    with pytest.raises(CorpusError, match=r"its vectors have 32 dimensions, those of .* have 8"):
         update_index(source, out, add=True, dense=HashedWords(8))
     with pytest.raises(SettingsError, match="is in the language 'auto:english'; leave --language out"):
         update_index(source, out, add=True, dense=HashedWords(), language="de")

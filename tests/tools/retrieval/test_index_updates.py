@@ -280,7 +280,7 @@ def test_what_cannot_be_updated_is_told_and_harms_nothing(docs: Path, tmp_path: 
     edit(docs)
     damaged = (out / "sources.json").read_text()
     (out / "sources.json").write_text(damaged.replace('"passages":1', '"passages":2', 1))
-    with pytest.raises(CorpusError, match=r"sources.json: damaged \(it does not fit the passages\)"):
+    with pytest.raises(CorpusError, match=r"sources.json: damaged \(it does not match the passages\)"):
         update_index(docs, out)
     assert len(open_index(out)) == 60
 

@@ -61,5 +61,5 @@ def test_offsets_that_do_not_fit_are_refused(folder: Path) -> None:
     write_passages(folder, [StoredPassage("1", "", "good")])
     with (folder / "passages.jsonl").open("ab") as file:
         file.write(b"more")
-    with pytest.raises(CorpusError, match="does not fit"):
+    with pytest.raises(CorpusError, match="does not match"):
         PassageFile(folder)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, delete_passages, late_interaction, resolve_retriever, update_index
 from hopgraph.tools.retrieval.late_interaction import (
-    LateInteractionFacts,
+    LateInteractionInfo,
     LateInteractionModel,
     TokenVectors,
     add_late_interaction,
-    read_late_interaction_facts,
+    read_late_interaction_info,
     write_token_vectors,
 )
 from hopgraph.tools.scoring.weights.batched import Batched
@@ -34,9 +34,9 @@ def vectors_of(count: int, seed: int) -> Any:
 def written(folder: Path, passages: list[Any]) -> TokenVectors:
     place = folder / "colbert"
     place.mkdir(parents=True)
-    facts = LateInteractionFacts(model="m", model_fingerprint="0" * 64, dimension=SIZE, corpus_fingerprint="f")
+    facts = LateInteractionInfo(model="m", model_fingerprint="0" * 64, dimension=SIZE, corpus_fingerprint="f")
     assert write_token_vectors(place, passages, facts) == sum(map(len, passages))
-    return TokenVectors(place, read_late_interaction_facts(folder))
+    return TokenVectors(place, read_late_interaction_info(folder))
 
 
 def by_definition(query: Any, passages: list[Any]) -> list[float]:
@@ -95,9 +95,9 @@ def same_corpus(folder: Path) -> None:
         (lambda folder: (folder / "facts.json").unlink(), "it has no vectors for colbert; build it with"),
         (lambda folder: (folder / "facts.json").write_text("{"), "facts.json: damaged, or of another version"),
         (edit(lambda facts: facts.update(format_version=2)), r"another version of hopgraph \(format_version: "),
-        (edit(lambda facts: facts.update(dimension=4)), "vectors.f16 or ends.npy does not fit facts.json"),
+        (edit(lambda facts: facts.update(dimension=4)), "vectors.f16 or ends.npy does not match facts.json"),
         (lambda folder: (folder / "vectors.f16").write_bytes(b"x" * 47), "damaged .vectors.f16 or ends.npy does not"),
-        (lambda folder: np.save(folder / "ends.npy", np.array([2])), "ends.npy does not fit facts.json"),
+        (lambda folder: np.save(folder / "ends.npy", np.array([2])), "ends.npy does not match facts.json"),
         (
             lambda folder: np.save(folder / "ends.npy", np.array([{}]), allow_pickle=True),
             "damaged .Array can.t be memory-mapped",

@@ -27,17 +27,17 @@ from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
 from hopgraph.tools.retrieval.index_manifest import read_manifest
 from hopgraph.tools.retrieval.index_sources import read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
-from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
+from hopgraph.tools.retrieval.passage_metadata import describe_location, find_location
 from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
-_LISTED = 20  # files of a kind that are named
+_LISTED = 20  # maximum files named per kind of change
 _SKIPPED = ("bad file or record", "bad files or records")
 _EMPTY = "a file has no text"
 
 
 def run_index(options: IndexOptions) -> None:
-    """Do what was requested and print the result; skipped invalid records are named on standard error."""
+    """Run the command and print the result; skipped invalid records are named on standard error."""
     console = console_on()
     if options.show:
         _print_passages(console, _open(options), options.show)
@@ -49,20 +49,20 @@ def run_index(options: IndexOptions) -> None:
             for _ in watch(options.source.expanduser()):
                 try:
                     _update(options)
-                except HopgraphError as error:  # perhaps a file is half written, and the next change completes it
+                except HopgraphError as error:  # a file may be half written; the next change completes it
                     print_note(str(error))
 
 
 def index_documents(source: Path) -> Path:
-    """Index documents in the user's cache, or update their index; print the changes, return the index."""
+    """Index documents in the user's cache, or update their index; print the changes and return the index."""
     index = kept_index(source)
-    make_private(index.parent)  # the documents may not be for other users of this machine
+    make_private(index.parent)  # other users of this machine may not be allowed to read the documents
     _update(IndexOptions(source=source, out=index, skip_invalid=True))
     return index
 
 
 def _update(options: IndexOptions) -> None:
-    """Update an index; print what was read, and nothing if nothing has changed."""
+    """Update an index; print what was read, or nothing if nothing has changed."""
     report, _, lines = _build(options, _given(options))
     if report.changes is None or report.changes:
         for line in lines:
@@ -103,7 +103,7 @@ def _index(console: Console, options: IndexOptions) -> None:
 
 
 def _given(options: IndexOptions) -> dict[str, Any]:
-    """Return the arguments that building, updating and filling share."""
+    """Return the arguments common to building, updating and filling."""
     same = ("skip_invalid", "follow_links", "language", "dense")
     given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
     given["exclude"] = options.exclude or []
@@ -135,11 +135,11 @@ class _Kind(NamedTuple):
     passages: int
     skipped: int
     why: str
-    """The first one that was skipped or is empty."""
+    """Why the first one was skipped, or that it is empty."""
 
 
 def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> None:
-    """Print a table of the kinds of files that were read, and of those that cannot be read."""
+    """Print a table of the kinds of files, with those that cannot be read."""
     kinds = dict[str, _Kind]()
     for each in (*read, *(_Kind(suffix, count, 0, count, "not read") for suffix, count in corpus.unread.items())):
         old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
@@ -160,7 +160,7 @@ def _count_file(name: str, passages: int, skipped: int, problems: Sequence[Probl
 
 
 def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) -> Iterator[_Kind]:
-    """Read files of a corpus, for a dry run."""
+    """Read files of a corpus for a dry run, and count their passages."""
     named = {corpus.name_of(file): file for file in corpus.files}
     files = [named[name] for name in names if name in named]
     passages = Counter(record.file for record in replace(corpus, files=tuple(files)).records(reading))
@@ -182,14 +182,14 @@ def _open(options: IndexOptions) -> Corpus:
 
 
 def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
-    """Print the passages of one file of the source, each with its id, location and title."""
+    """Print the passages of one source file, each with its id, title and location."""
     place = file if file in corpus.files else corpus.path / file
     if place not in corpus.files:
         raise CorpusError(f"{file}: not a file that is read from {corpus.path}; {corpus.left_out}".removesuffix("; "))
     reading = CorpusReading(skip_invalid=True)
     for record in replace(corpus, files=(place,)).records(reading):
-        origin = find_origin(record.metadata)
-        where = ", ".join(filter(None, (describe_place(origin), origin.get("section", ""))))
+        origin = find_location(record.metadata)
+        where = ", ".join(filter(None, (describe_location(origin), origin.get("section", ""))))
         print_line(console, sanitize_line(f"{record.id}  {record.title}  ({where})"), "bold")
         for line in record.text.split("\n"):
             print_line(console, f"  {sanitize_line(line)}")

@@ -20,7 +20,7 @@ from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_li
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import is_stand_in, run_header
 from hopgraph.tools.apps.runs.tree_text import terminal_tree
-from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
+from hopgraph.tools.retrieval.passage_metadata import describe_location, name_citation
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _ENDS = {
@@ -35,7 +35,7 @@ _FRAMES, _LINES_ABOVE = 8, 6
 """Frames per second; terminal lines that the growing tree leaves free."""
 _STAND_IN = "No language model set; a rule-based one answers. Use --model or HOPGRAPH_MODEL"
 MAX_LINES, _MAX_DETAILS = 40, 3
-"""Maximum lines of a run's steps, and of its tree, unless all are requested; and maximum lines below one step."""
+"""Maximum lines of a run's steps, and of its tree, unless all are requested; and of details below one step."""
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
@@ -117,7 +117,7 @@ class RunDisplay:
 
 
 def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, whole: bool = False) -> None:
-    """Print the finished tree, unless `whole` only MAX_LINES; nothing if it says no more than the steps."""
+    """Print the finished tree, only MAX_LINES unless `whole`; nothing if it adds nothing to the steps."""
     lines = terminal_tree(console, question, events, full=whole)
     if not lines:
         return
@@ -130,7 +130,7 @@ def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, 
 
 
 def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:
-    """Print the answer of a run's final state with numbered citations; with `seconds` also its end and its usage."""
+    """Print the final answer with numbered citations; with `seconds`, also how the run ended and its usage."""
     if seconds is not None:
         console.print()
     _print_conclusion(console, state, short=seconds is None)
@@ -138,7 +138,7 @@ def print_answer(console: Console, state: Mapping[str, Any], seconds: float | No
         console.print()
     width = len(f"[{len(state['citations'])}] ")
     for number, citation in enumerate(state["citations"], start=1):
-        title, place = sanitize_line(name_citation(citation)), sanitize_line(describe_place(citation))
+        title, place = sanitize_line(name_citation(citation)), sanitize_line(describe_location(citation))
         said = f" · {place}" if place else ""
         if citation["kind"] == "model":
             said = " (said by the model, not found in the corpus)"
@@ -170,7 +170,7 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
 
 
 def _print_markdown(console: Console, answer: str) -> None:
-    """Print a long answer: rendered on a terminal, else as written."""
+    """Print a long answer, rendered on a terminal, else as written."""
     shown = re.sub(r"[^ \n]+", lambda found: sanitize_line(found[0]), answer)  # a line keeps its indent
     if console.is_terminal:
         console.print(Markdown(shown, hyperlinks=False))

@@ -1,4 +1,4 @@
-"""An embedding model: texts to vectors, with the prefixes and the scaling that it was trained for."""
+"""An embedding model, with the prefixes and the normalisation that it was trained with."""
 
 import base64
 import re
@@ -16,7 +16,7 @@ from hopgraph.tools.io.background import run_in_background
 
 
 class Prefixes(NamedTuple):
-    """The texts that a model was trained to see before a query and before a passage; empty for none."""
+    """Texts that a model expects before a query and before a passage; empty if it expects none."""
 
     query: str = ""
     passage: str = ""
@@ -31,11 +31,11 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Prefixes], ...] = (
     (re.compile(r"(^|[-_])bge-"), Prefixes("Represent this sentence for searching relevant passages: ")),
     (re.compile(r"nomic-embed"), Prefixes("search_query: ", "search_document: ")),
 )
-"""From the models' cards, first match. All others (GTE, all-MiniLM, Contriever, …) have none."""
+"""From the models' cards; the first match counts. Others (GTE, all-MiniLM, Contriever, …) have no prefixes."""
 
 
 def prefixes_by_name(name: str) -> Prefixes:
-    """Look a model up by the last part of its name or path, e.g. `intfloat/e5-base-v2` or `models/bge-small-en`."""
+    """Return a model's prefixes by the last part of its name or path, e.g. `intfloat/e5-base-v2`."""
     last = name.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     return next((prefixes for pattern, prefixes in _BY_NAME if pattern.search(last)), Prefixes())
 
@@ -48,9 +48,9 @@ Matrix = NDArray[np.float32]
 PROBE = "In 1886 the Statue of Liberty, a gift of the people of France, was dedicated in New York Harbor."
 """Embedded when an index is built and when it is opened: its vector identifies the model."""
 _SAME_COSINE = 0.995
-"""Cosine of two probes above which they count as one model's. bf16 and fp16 stay above 0.999 of fp32."""
-_SAME_LENGTH = 0.02  # relative difference of two probes' lengths up to which they count as one model's
-_TOO_LARGE = 1e15  # what no number of a vector reaches; squares of more overflow
+"""Minimum cosine of two probes of the same model. bf16 and fp16 stay above 0.999 of fp32."""
+_SAME_LENGTH = 0.02  # maximum relative difference in length of two probes of the same model
+_TOO_LARGE = 1e15  # limit of a vector's numbers; squares of larger ones overflow
 
 
 class Text(NamedTuple):
@@ -62,14 +62,14 @@ class Text(NamedTuple):
 
 
 Encoder = Callable[[Sequence[Text]], Awaitable[Sequence[Vector]]]
-"""Returns one vector per text, in order; awaited on any event loop."""
+"""Returns one vector per text, in order; may be awaited on any event loop."""
 
 
 class EmbeddingInfo(BaseModel, frozen=True, extra="forbid"):
-    """An index's record of the model that made its vectors."""
+    """An index's record of its embedding model."""
 
     model: str
-    """Its spec, without the options that only say where it runs."""
+    """Its spec, without options that only say where it runs."""
     dimension: int = Field(ge=1)
     normalise: bool
     """True if vectors are scaled to length 1, so that their inner product is the cosine."""
@@ -80,14 +80,14 @@ class EmbeddingInfo(BaseModel, frozen=True, extra="forbid"):
 
 
 def to_vector(numbers: Any) -> Vector:
-    """Make a vector; a number that it cannot hold becomes infinite, which `EmbeddingModel` refuses."""
+    """Convert numbers to a vector; those out of range become infinite, which `EmbeddingModel` rejects."""
     with np.errstate(over="ignore"):
         return np.asarray(numbers, dtype=np.float32)
 
 
 @dataclass
 class EmbeddingModel:
-    """Makes the vectors of an index and of its queries, and can be compared with the index's record."""
+    """Embeds the passages of an index and its queries, and can be checked against the index's record."""
 
     spec: str
     encoder: Encoder
@@ -96,17 +96,17 @@ class EmbeddingModel:
     passage_prefix: str = ""
 
     def passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed passages, one row per text, (0, 0) for none; ModelError for unusable vectors. Belongs in a thread."""
+        """Embed passages, one row per text, (0, 0) for none; blocks. ModelError for unusable vectors."""
         items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
         return run_in_background(self._encode(items))
 
     async def aquery(self, text: str) -> Vector:
-        """Embed a query without blocking the event loop; concurrent ones go in one batch."""
+        """Embed a query without blocking the event loop; concurrent queries share a batch."""
         return (await self._encode([Text(text, self.query_prefix, is_query=True)]))[0]
 
     @cached_property
-    def facts(self) -> EmbeddingInfo:
-        """The description of the model; embeds the probe the first time, so it belongs in a thread."""
+    def info(self) -> EmbeddingInfo:
+        """The model's record for an index; the first use embeds the probe, which blocks."""
         probe = self.passages([PROBE])[0]
         return EmbeddingInfo(
             model=self.spec,
@@ -117,38 +117,38 @@ class EmbeddingModel:
             probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
         )
 
-    def with_recorded_settings(self, facts: EmbeddingInfo, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
-        """Return this model with the prefixes and the scaling that an index was built with."""
-        query_prefix = self.query_prefix if keep_query_prefix else facts.query_prefix
-        return replace(self, normalise=facts.normalise, query_prefix=query_prefix, passage_prefix=facts.passage_prefix)
+    def with_recorded_settings(self, info: EmbeddingInfo, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
+        """Return this model with the prefixes and the normalisation of an index."""
+        query_prefix = self.query_prefix if keep_query_prefix else info.query_prefix
+        return replace(self, normalise=info.normalise, query_prefix=query_prefix, passage_prefix=info.passage_prefix)
 
-    def check(self, facts: EmbeddingInfo, place: str) -> None:
-        """Refuse the index at `place` (CorpusError) if another model made it; embeds, so it belongs in a thread."""
-        mine = self.with_recorded_settings(facts).passages([PROBE])[0]
-        if len(mine) != facts.dimension:
+    def check(self, info: EmbeddingInfo, place: str) -> None:
+        """Raise CorpusError if another model made the index at `place`; embeds the probe, so it blocks."""
+        mine = self.with_recorded_settings(info).passages([PROBE])[0]
+        if len(mine) != info.dimension:
             raise CorpusError(
-                f"{place}: its vectors have {facts.dimension} numbers, those of {self.spec!r} have {len(mine)}; "
-                f"use the model that it was built with ({facts.model!r})"
+                f"{place}: its vectors have {info.dimension} dimensions, those of {self.spec!r} have {len(mine)}; "
+                f"use the model that it was built with ({info.model!r})"
             )
-        theirs = np.frombuffer(base64.b64decode(facts.probe), "<f2").astype(np.float32)
+        theirs = np.frombuffer(base64.b64decode(info.probe), "<f2").astype(np.float32)
         lengths = float(np.linalg.norm(mine)), float(np.linalg.norm(theirs))
         cosine = float(mine @ theirs) / max(lengths[0] * lengths[1], 1e-12)
         if cosine < _SAME_COSINE or abs(lengths[0] / max(lengths[1], 1e-12) - 1) > _SAME_LENGTH:
             raise CorpusError(
-                f"{place}: built with another model than {self.spec!r} (a sample sentence's vectors have a cosine of "
-                f"{cosine:.3f}); use the one that it was built with ({facts.model!r}), or build the index again"
+                f"{place}: not built with {self.spec!r} (a sample sentence's vectors have a cosine of {cosine:.3f}); "
+                f"use the model that it was built with ({info.model!r}), or rebuild the index"
             )
 
     async def _encode(self, texts: Sequence[Text]) -> Matrix:
         vectors, count = await self.encoder(texts), len(texts)
         if count == 0:
             return np.empty((0, 0), dtype=np.float32)
-        widths = {vector.size if vector.ndim == 1 else 0 for vector in vectors}
-        if len(vectors) != count or len(widths) != 1 or 0 in widths:
-            raise ModelError(f"{self.spec}: gave {len(vectors)} vectors of {sorted(widths)} numbers for {count} texts")
+        sizes = {vector.size if vector.ndim == 1 else 0 for vector in vectors}
+        if len(vectors) != count or len(sizes) != 1 or 0 in sizes:
+            raise ModelError(f"{self.spec}: returned {len(vectors)} vectors of sizes {sorted(sizes)} for {count} texts")
         matrix = np.stack(vectors).astype(np.float32)
         if not (np.abs(matrix) < _TOO_LARGE).all():
-            raise ModelError(f"{self.spec}: gave a vector that is not finite; try another precision (?dtype=fp32)")
+            raise ModelError(f"{self.spec}: returned a non-finite vector; try another precision (?dtype=fp32)")
         if self.normalise:
             matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
         return matrix

@@ -1,6 +1,6 @@
-"""Embedding models by spec: in this process, behind OpenAI's `/embeddings` (as of vLLM, Ollama, llama.cpp), or objects.
+"""Resolve embedding models: in-process ones, OpenAI-compatible servers (vLLM, Ollama, llama.cpp), LangChain objects.
 
-langchain-openai's OpenAIEmbeddings is not used: it takes vectors in the order of the answer, and ignores their index.
+langchain-openai's OpenAIEmbeddings is not used: it ignores the `index` of returned vectors.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weight
 SettingsT = TypeVar("SettingsT")
 _LOCAL_OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
 _VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalise")
-"""The options that change vectors; the others say where the model runs."""
+"""Options that change the vectors; the others say where the model runs."""
 
 
 class _LoadedModel(NamedTuple):
@@ -64,7 +64,7 @@ class _LoadedModel(NamedTuple):
 
 
 def local_embeddings(spec: str) -> EmbeddingModel:
-    """Return a model of one of the LOADERS; SpecError if a package is missing or it cannot be loaded."""
+    """Return an in-process model of one of the LOADERS; SpecError if it or its package cannot be loaded."""
     named = read_spec(spec, _LOCAL_OPTIONS)
     folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
     loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
@@ -72,7 +72,7 @@ def local_embeddings(spec: str) -> EmbeddingModel:
     normalise = named.options.get("normalise")
     if normalise not in (None, "yes", "no"):
         raise SpecError(f"option 'normalise' of {named.spec!r} must be yes or no, got {normalise!r}")
-    # The spec is recorded as it holds in any working directory and on any device.
+    # The recorded spec must be valid in any working directory and on any device.
     name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
     options = {key: value for key, value in named.options.items() if key in _VECTOR_OPTIONS}
     return EmbeddingModel(
@@ -85,9 +85,9 @@ def local_embeddings(spec: str) -> EmbeddingModel:
 
 
 def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
-    """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's own configuration (`prompts`).
+    """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's configuration (`prompts`).
 
-    Vectors are normalised unless the model says that it compares by inner product.
+    Vectors are normalised unless the model compares by inner product.
     """
     model = _open_sentence_transformer(named, folder, place)
     longest = number_option(named, "max_length", 0) or model.max_seq_length or USUAL_LENGTH
@@ -106,9 +106,9 @@ def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement
 
 
 def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
-    """Load a model whose vector is the mean of the last layer over the text's tokens, compared by inner product.
+    """Load a model whose vector is the mean of the last layer's token vectors, compared by inner product.
 
-    Izacard et al. 2022, as in the authors' code; also for other models that are used in this way.
+    For Contriever (Izacard et al. 2022), as in the authors' code, and models used in the same way.
     """
     check_weights(named, folder)
     model = _open_sentence_transformer(named, folder, place)
@@ -128,7 +128,7 @@ def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _Load
 
 
 def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
-    """Load a BGE model by FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
+    """Load a BGE model with FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
         model: Any = require("FlagEmbedding").FlagModel(
@@ -163,9 +163,10 @@ def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement
 
 
 def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
-    """Read which modules a sentence-transformers model is made of; None if it does not say.
+    """Return the modules of a sentence-transformers model; None if it does not list them.
 
-    Classes whose names do not begin with one of `known` are refused: older versions of it run code from the folder.
+    SpecError for a class whose name begins with none of `known`: older versions of the library run code from the
+    folder.
     """
     path = folder / "modules.json"
     if not path.is_file():
@@ -178,7 +179,7 @@ def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> lis
 
 
 def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> SettingsT:
-    """Read a JSON file of a model; SpecError if it cannot be read, or holds something else."""
+    """Read a JSON file of a model; SpecError if it cannot be read or has another type."""
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -188,7 +189,7 @@ def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> Setti
 def _batched(
     named: NamedModel, place: Placement, config: Any, longest: int, encode: Callable[[str, list[str]], Iterable[Any]]
 ) -> Batched[Text, Vector]:
-    """Share a model among threads: texts of about one length go together, queries and passages with their prefix."""
+    """Share a model among threads, batching texts of similar length, with the prefix of queries or passages."""
     tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
 
     def work(items: Sequence[Text]) -> list[Vector]:
@@ -213,14 +214,14 @@ LOADERS: dict[str, Callable[[NamedModel, Path, Placement], _LoadedModel]] = {
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 TEXTS_PER_REQUEST = 64
-_LARGEST_ANSWER = 256 * 1024**2  # bytes: thousands of vectors, written as text
+_LARGEST_ANSWER = 256 * 1024**2  # bytes: thousands of vectors as text
 _OPENAI = "https://api.openai.com/v1"
 _REMOTE_OPTIONS = ("base_url", "batch", "dimensions", "query_prefix", "passage_prefix")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
-    """Return an answer's vectors in the order of the texts."""
+    """Return the vectors of a response, in the order of the texts."""
     vectors = {int(each["index"]): to_vector(each["embedding"]) for each in answer["data"]}
     if vectors.keys() != set(range(texts)):
         raise ValueError(f"{len(vectors)} vectors for {texts} texts")
@@ -230,8 +231,8 @@ def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
 def openai_embeddings(spec: str) -> EmbeddingModel:
     """Return the embedding model of an OpenAI-compatible server; nothing is sent before the first text.
 
-    The key is read from OPENAI_API_KEY, the address from `?base_url=`, else OPENAI_BASE_URL, else it is OpenAI's.
-    SpecError for an address with a password, or no key for OpenAI itself.
+    The key is read from OPENAI_API_KEY; the address is `?base_url=`, else OPENAI_BASE_URL, else OpenAI's. SpecError for
+    an address with a password, or for OpenAI without a key.
     """
     named = read_spec(spec, _REMOTE_OPTIONS)
     address = read_address(named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
@@ -247,7 +248,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     size, dimensions = number_option(named, "batch", TEXTS_PER_REQUEST), number_option(named, "dimensions", 0)
 
     async def request(part: Sequence[Text]) -> list[Vector]:
-        shortened = {"dimensions": dimensions} if dimensions else {}  # for models that can shorten their vectors
+        shortened = {"dimensions": dimensions} if dimensions else {}
         texts = [item.prefix + item.text for item in part]
         body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
         return await server.request("POST", lambda answer: _vectors_by_index(answer, len(part)), json=body)
@@ -268,9 +269,9 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
 
 
 def untrusted_address(spec: str) -> str | None:
-    """Return the address to which a spec out of an index would send queries and the key, unless the user named it.
+    """Return the address to which an index's spec would send queries and the key; None if it can be trusted.
 
-    None for this machine, for the environment's own address, and for models without an address.
+    This machine, the address in OPENAI_BASE_URL and models without an address are trusted.
     """
     address = read_spec(spec, _REMOTE_OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
     if not address or urlsplit(address).hostname in _LOOPBACK or address == os.environ.get("OPENAI_BASE_URL"):
@@ -283,7 +284,7 @@ EMBEDDING_KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     "openai": openai_embeddings,
 }
 OBJECT = "object:"
-"""Prefix of the recorded spec of a model that was given as an object."""
+"""Prefix of the recorded spec of a model passed as an object."""
 EMBEDDING_SPECS = (
     "sentence-transformers:NAME_OR_PATH (or st:), contriever:NAME_OR_PATH, flag:NAME_OR_PATH (BGE), "
     "openai:MODEL?base_url=http://HOST:PORT/v1"
@@ -293,20 +294,20 @@ EMBEDDING_SPECS = (
 def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     """Return the model of a spec, e.g. `st:sentence-transformers/all-MiniLM-L6-v2`, or of any LangChain `Embeddings`.
 
-    Loads weights, once for the process, so it belongs in a thread. SpecError, which names the valid specs, where no
-    model has this spec, or it cannot be loaded.
+    Loads weights once per process, so call it in a thread. SpecError for an unknown spec (it lists the valid ones), or
+    a model that cannot be loaded.
     """
     if isinstance(given, Embeddings):
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
     spec = given.strip()
-    hint = "; it was an object in code: pass it again" if spec.startswith(OBJECT) else ""
+    hint = "; it was passed as an object: pass it again" if spec.startswith(OBJECT) else ""
     return resolve_by_kind("embedding model", spec, EMBEDDING_KINDS, EMBEDDING_SPECS, hint)
 
 
 def _encoder_of(embeddings: Embeddings) -> Encoder:
-    """Embed with a LangChain `Embeddings`, which adds its own prefixes.
+    """Return an encoder that uses a LangChain `Embeddings`, which adds its own prefixes.
 
-    It is always used on the background loop, since its HTTP connections belong to the loop of their first request.
+    It runs on the background loop, since HTTP connections belong to the loop of their first request.
     """
 
     async def embed(items: Sequence[Text]) -> list[Vector]:

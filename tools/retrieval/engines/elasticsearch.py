@@ -1,7 +1,6 @@
 """Elasticsearch (8 or newer), through its official client.
 
-Vectors are searched with the `knn` query and merged with BM25 here, not by the server's own rank fusion,
-which needs a paid licence.
+Vectors are searched with the `knn` query and fused with BM25 here: the server's own rank fusion needs a paid licence.
 """
 
 import logging
@@ -20,51 +19,51 @@ from hopgraph.tools.retrieval.engines.engine import (
     METADATA,
     TERMS,
     VECTOR,
+    CollectionInfo,
     EngineAddress,
-    EngineFacts,
     EngineRow,
     engine_error,
-    parse_engine_facts,
+    parse_collection_info,
 )
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
-"""Variable with the server's API key; a user name and password may be in the address."""
+"""Variable with the server's API key; alternatively, the address may have a user name and password."""
 _META = "hopgraph"
-_LONGEST_ID = 512  # bytes that Elasticsearch allows
-_MOST_HITS = 10_000  # Elasticsearch's `index.max_result_window`, unless its owner changed it
+_LONGEST_ID = 512  # bytes; Elasticsearch's limit
+_MOST_HITS = 10_000  # the default of Elasticsearch's `index.max_result_window`
 
 
 class ElasticsearchEngine:
-    """One index of an Elasticsearch, with the methods of `MilvusEngine`, and its errors."""
+    """One index of an Elasticsearch server, with the methods and errors of `MilvusEngine`."""
 
     def __init__(self, address: EngineAddress) -> None:
         self.address = address
         self._library: Any = require("elasticsearch", "elasticsearch")
         self._helpers: Any = require("elasticsearch.helpers", "elasticsearch")
-        # They log unreachable nodes, which are also raised and reported as one line.
+        # They log unreachable nodes, which we report as one line.
         for name in ("elastic_transport.node_pool", "elastic_transport.transport"):
             logging.getLogger(name).disabled = True
         key = os.environ.get(API_KEY)
         options: dict[str, Any] = {"api_key": key} if key else {}
-        with self._translated("the address cannot be used"):
+        with self._translate_errors("the address cannot be used"):
             self._client: Any = self._library.Elasticsearch(
                 address.uri, request_timeout=CALL_SECONDS, max_retries=2, retry_on_timeout=False, **options
             )
 
-    def load_facts(self) -> EngineFacts | None:
-        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
-        with self._translated("cannot be read"):
+    def load_info(self) -> CollectionInfo | None:
+        """Return the collection's info, from `parse_collection_info`; None if there is no such collection."""
+        with self._translate_errors("cannot be read"):
             quick = self._client.options(request_timeout=CONNECT_SECONDS, max_retries=0)
             if not quick.indices.exists(index=self.address.collection):
                 return None
-            # An alias names one index.
+            # An alias has one index.
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
-        return parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
+        return parse_collection_info(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
 
-    def create(self, facts: EngineFacts) -> None:
-        """Make the empty collection."""
+    def create(self, info: CollectionInfo) -> None:
+        """Create the empty collection."""
         properties: dict[str, Any] = {
             "title": {"type": "text", "index": False},
             "text": {"type": "text", "index": False},
@@ -73,33 +72,33 @@ class ElasticsearchEngine:
             FILE: {"type": "keyword"},
             FILE_RECORD: {"type": "keyword"},
         }
-        if facts.embedding:
+        if info.embedding:
             properties[VECTOR] = {
                 "type": "dense_vector",
-                "dims": facts.embedding.dimension,
+                "dims": info.embedding.dimension,
                 "index": True,
                 "similarity": "max_inner_product",
             }
-        similarity = {"hopgraph_bm25": {"type": "BM25", "k1": facts.k1, "b": facts.b}}
-        with self._translated("the index cannot be made"):
+        similarity = {"hopgraph_bm25": {"type": "BM25", "k1": info.k1, "b": info.b}}
+        with self._translate_errors("the index cannot be created"):
             self._client.indices.create(
                 index=self.address.collection,
                 settings={"index": {"similarity": similarity}},
                 mappings={
                     "dynamic": "strict",
-                    "_meta": {_META: facts.model_dump_json()},
+                    "_meta": {_META: info.model_dump_json()},
                     "_source": {"excludes": [TERMS, VECTOR]},
                     "properties": properties,
                 },
             )
 
-    def save_facts(self, facts: EngineFacts) -> None:
-        """Replace the facts stored with the collection."""
-        with self._translated("cannot be written"):
-            self._client.indices.put_mapping(index=self.address.collection, meta={_META: facts.model_dump_json()})
+    def save_info(self, info: CollectionInfo) -> None:
+        """Replace the info stored with the collection."""
+        with self._translate_errors("cannot be written"):
+            self._client.indices.put_mapping(index=self.address.collection, meta={_META: info.model_dump_json()})
 
     def upsert(self, rows: Sequence[EngineRow]) -> None:
-        """Store passages; one with an id that is there replaces the old one."""
+        """Store passages, replacing those with the same ids."""
         actions = (
             {
                 "_index": self.address.collection,
@@ -114,14 +113,14 @@ class ElasticsearchEngine:
             }
             for row in rows
         )
-        with self._translated("cannot be written"):
+        with self._translate_errors("cannot be written"):
             self._helpers.bulk(self._client, actions, chunk_size=len(rows))
 
     def list_files(self) -> dict[str, str]:
         """Return the `file_record` of each complete file, by its `file`."""
         found: dict[str, str] = {}
         after: list[Any] | None = None
-        with self._translated("cannot be read"):
+        with self._translate_errors("cannot be read"):
             self._client.indices.refresh(index=self.address.collection)
             while True:
                 page = self._client.search(
@@ -140,40 +139,39 @@ class ElasticsearchEngine:
 
     def delete_files(self, files: Sequence[str]) -> None:
         """Delete the passages of files, complete or not, by their `file`."""
-        with self._translated("cannot be written"):
+        with self._translate_errors("cannot be written"):
             for start in range(0, len(files), _MOST_HITS):
                 some = {"terms": {FILE: list(files[start : start + _MOST_HITS])}}
                 self._client.delete_by_query(index=self.address.collection, query=some, conflicts="proceed")
 
-    def refusal_reason(self, row: EngineRow) -> str:
-        """Return why a passage cannot be stored; empty when it can."""
+    def rejection_reason(self, row: EngineRow) -> str:
+        """Return why a passage cannot be stored; empty if it can."""
         if len(row.passage.id.encode()) > _LONGEST_ID:
             what = f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
             return f"the passage {row.passage.id!r}: {what}"
         return ""
 
     def finish(self) -> int:
-        """Make everything that was stored searchable; return the number of passages."""
-        with self._translated("cannot be written"):
+        """Make all stored passages searchable; return their number."""
+        with self._translate_errors("cannot be written"):
             self._client.indices.refresh(index=self.address.collection)
             return int(self._client.count(index=self.address.collection)["count"])
 
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        """Find at most k passages by BM25; a repeated term counts each time."""
-        # Lucene weighs a query's repeated terms one by one, as our own BM25 does.
+        """Return at most k passages by BM25; like our own BM25, Lucene counts each repetition of a term."""
         return self._search({"match": {TERMS: {"query": " ".join(terms)}}}, k)
 
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        """Find at most k passages by inner product."""
+        """Return at most k passages by inner product."""
         size = min(k, _MOST_HITS)
         candidates = min(max(100, 2 * size), _MOST_HITS)
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}
-        # Elasticsearch turns an inner product into a score above 0, which is undone here.
+        # Elasticsearch maps inner products to positive scores, which is undone here.
         found = self._search({"knn": knn}, k)
         return [hit._replace(score=hit.score - 1 if hit.score >= 1 else 1 - 1 / hit.score) for hit in found]
 
     def _search(self, query: dict[str, Any], k: int) -> list[Hit]:
-        with self._translated("cannot be searched"):
+        with self._translate_errors("cannot be searched"):
             found = self._client.search(
                 index=self.address.collection,
                 query=query,
@@ -189,13 +187,13 @@ class ElasticsearchEngine:
         return hits
 
     @contextmanager
-    def _translated(self, what: str) -> Generator[None]:
+    def _translate_errors(self, what: str) -> Generator[None]:
         library = self._library
         try:
             yield
         except (library.AuthenticationException, library.AuthorizationException):
             raise CorpusError(
-                f"{self.address}: the server refuses the key; set {API_KEY}, or write USER:PASSWORD@ before the host"
+                f"{self.address}: the server rejects the key; set {API_KEY}, or write USER:PASSWORD@ before the host"
             ) from None
         except library.ConnectionError:
             raise engine_error(self.address, what, "no answer; is the server running at this address?") from None

@@ -1,4 +1,4 @@
-"""Addresses of engines, and what is stored with a collection.
+"""Engine addresses, and what is stored with a collection.
 
 An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…&links=DIR`.
 """
@@ -13,13 +13,13 @@ from pydantic import BaseModel, Field, JsonValue
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
-from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_facts
+from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_info
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, share_option
 
 SearchMode = Literal["bm25", "dense", "hybrid"]
-"""By words, by vectors, or both merged by relative scores."""
+"""By BM25, by vectors, or both fused by relative scores."""
 _MODES: tuple[str, ...] = get_args(SearchMode)
 ENGINE_KINDS = ("milvus", "elasticsearch")
 VALID_ENGINE_SPECS = (
@@ -31,26 +31,26 @@ VALID_ENGINE_SPECS = (
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """Where a corpus is, and how to search it."""
+    """Where a collection is, and how to search it."""
 
     kind: str
     uri: str = field(repr=False)
-    """Where the engine is: an `http(s)` address, or for Milvus a local file."""
+    """An `http(s)` address, or for Milvus a local file."""
     collection: str
-    """The name of the corpus in the engine: a Milvus collection, an Elasticsearch index."""
+    """A Milvus collection or an Elasticsearch index."""
     mode: SearchMode | None = None
-    """None: hybrid where the corpus has vectors, else BM25."""
+    """None: hybrid if the collection has vectors, else BM25."""
     bm25_weight: float = BM25_WEIGHT
     links: str = ""
-    """The folder of an index of the same passages, whose links are followed; empty for none."""
+    """Folder of an index of the same passages, whose links are followed; empty for none."""
 
     @property
     def remote(self) -> bool:
-        """Return whether it is a server's address and no local file."""
+        """Return whether it is a server's address, not a local file."""
         return self.uri.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
-        """Return the spec without the mode, and without the user name and password that an address may contain."""
+        """Return the spec without its options and without any user name and password."""
         uri = self.uri
         if self.remote:
             parts = urlsplit(uri)
@@ -59,13 +59,13 @@ class EngineAddress:
 
 
 def is_engine(spec: str) -> bool:
-    """Return whether a spec is meant for an engine, valid or not."""
+    """Return whether a spec starts with the kind of an engine; it may be invalid."""
     kind, colon, _ = spec.strip().partition(":")
     return bool(colon) and kind in ENGINE_KINDS
 
 
 def parse_address(spec: str) -> EngineAddress:
-    """Parse an engine's spec; a SpecError says what is wrong and shows the valid ones."""
+    """Parse an engine's spec; SpecError, which shows the valid ones, if it is invalid."""
     kind, _, rest = spec.strip().partition(":")
     uri, _, tail = rest.partition("#")
     collection, _, query = tail.partition("?")
@@ -73,7 +73,6 @@ def parse_address(spec: str) -> EngineAddress:
     mode = cast("SearchMode | None", options.get("mode"))
     address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip(), mode)
     if problem := _problem(address, options):
-        # The address may contain a password: the message shows the spec without it.
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
     named = NamedModel(str(address), kind, address.uri, options)
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
@@ -82,7 +81,7 @@ def parse_address(spec: str) -> EngineAddress:
 
 def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
     if address.kind not in ENGINE_KINDS:
-        return f"no engine is called {address.kind!r}"
+        return f"there is no engine {address.kind!r}"
     if unknown := sorted(options.keys() - {"mode", "bm25_weight", "links"}):
         return f"the option {unknown[0]!r} is unknown; valid: mode, bm25_weight and links"
     if address.mode not in (None, *_MODES):
@@ -101,67 +100,67 @@ def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
 REMEDY = "fill a new collection by `hopgraph index`"
 
 METADATA, FILE, FILE_RECORD = "metadata", "file", "file_record"
-"""The names of the fields with a passage's metadata, and by which an update knows which files are there."""
+"""Fields with a passage's metadata, and those that tell an update which files are stored."""
 TERMS, VECTOR = "terms", "vector"
-"""The names of the fields that are searched, in every engine.
+"""Fields that are searched, in every engine.
 
-`terms` has our analyser's terms joined by spaces, where the engine splits them: so every engine sees the same words as
-an index on disk, in every language.
+`terms` has our analyser's terms joined by spaces, at which the engine splits them: so every engine sees the same terms
+as an index on disk, in every language.
 """
 CONNECT_SECONDS = 5.0
 CALL_SECONDS = 60.0
 
 
 class EngineRow(NamedTuple):
-    """A passage as it goes to an engine."""
+    """A passage as sent to an engine."""
 
     passage: StoredPassage
     terms: tuple[str, ...]
     vector: list[float] | None = None
     file: str = ""
-    """A digest of its source and its file, the source's digits first."""
+    """Digest of its source and its file; the source's digits come first."""
     file_record: str = ""
-    """In a file's last passage what says that it is complete: its hash, its number of passages and its name."""
+    """In a file's last passage, the file's hash, number of passages and name; marks it as complete."""
 
 
 class Checkpoint(BaseModel, frozen=True, extra="forbid"):
-    """How far an unfinished run has come; everything up to here is in the engine."""
+    """The progress of an unfinished run; everything up to here is in the engine."""
 
     source: str
-    """The file or folder, by name."""
+    """Name of the file or folder."""
     passages: int = Field(ge=0)
     fingerprint: str
     """SHA-256 over the hashes and names of the files that the run reads."""
 
 
-class EngineFacts(BaseModel, frozen=True, extra="forbid"):
-    """Everything that a search of a collection depends on; stored with it as JSON."""
+class CollectionInfo(BaseModel, frozen=True, extra="forbid"):
+    """Everything that searching a collection depends on; stored with it as JSON."""
 
     kind: Literal["hopgraph-collection"] = "hopgraph-collection"
     format_version: Literal[1] = 1
-    """Grows whenever an older hopgraph could not read, or would misread, a new collection."""
+    """Increased whenever an older hopgraph could not read, or would misread, a new collection."""
     analyser: dict[str, JsonValue]
     k1: float = K1
     b: float = B
     embedding: EmbeddingInfo | None = None
-    """The model whose vectors are stored; None for BM25 alone."""
+    """The model of the stored vectors; None for BM25 alone."""
     corpora: tuple[CorpusInfo, ...] = ()
-    """Corpora stored completely, in order."""
+    """Completely stored corpora, in order."""
     unfinished: Checkpoint | None = None
 
 
-def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
-    """Parse and check the facts of the collection at an engine's address, `stored` None if it has none.
+def parse_collection_info(place: str, stored: str | None) -> CollectionInfo:
+    """Parse and check the info stored with a collection; `stored` is None if it has none.
 
-    CorpusError where the collection is not ours, damaged, or of another format version or analyser.
+    CorpusError if the collection is not ours, damaged, or of another format version or analyser.
     """
     if stored is None:
         raise CorpusError(f"{place}: this collection was not made by `hopgraph index`; choose another name")
-    facts = parse_facts(EngineFacts, stored, place, REMEDY)
-    load_analyser(place, facts.analyser, REMEDY)
-    return facts
+    info = parse_info(CollectionInfo, stored, place, REMEDY)
+    load_analyser(place, info.analyser, REMEDY)
+    return info
 
 
 def engine_error(address: EngineAddress, what: str, said: str) -> CorpusError:
-    """Make the error for an engine's failure: one line, without the keys of the environment."""
+    """Return the error for an engine's failure, as one line without keys."""
     return CorpusError(f"{address}: {what}: {' '.join(redact(said).split())[:300]}")

@@ -1,4 +1,4 @@
-"""A collection in a search engine as a LangChain retriever."""
+"""A search engine's collection as a LangChain retriever."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
-from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, EngineFacts, parse_address
+from hopgraph.tools.retrieval.engines.engine import REMEDY, CollectionInfo, EngineAddress, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser
@@ -22,7 +22,7 @@ SearchEngine = MilvusEngine | ElasticsearchEngine
 
 @dataclass(frozen=True)
 class TermIndex:
-    """A filled collection, searched by terms."""
+    """A collection searched by terms."""
 
     source: str
     engine: SearchEngine
@@ -35,7 +35,7 @@ class TermIndex:
 
 
 def _sorted(hits: list[Hit]) -> list[Hit]:
-    """Sort hits best first, equal scores by id; which of equal ones an engine returns is its choice."""
+    """Sort hits best first, ties by id; an engine returns ties in any order."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
 
 
@@ -45,36 +45,36 @@ def connect(address: EngineAddress) -> SearchEngine:
 
 
 def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> IndexRetriever:
-    """Open the retriever over a collection that `index_into` filled; connects, so it belongs in a thread.
+    """Open a retriever over a collection filled by `index_into`; connects, so call it in a thread.
 
-    `embeddings` is the model that the collection's vectors were made with, or its spec; None for the spec that is
-    stored with the collection. With `links=DIR` in the spec the links in an index of the same passages are followed.
-    SpecError where the spec is not valid, a package is missing, or the model cannot be opened; CorpusError where the
-    engine cannot be reached, or its collection is missing, empty, unfinished, not ours, or without what the mode needs.
+    `embeddings` is the model of the collection's vectors, or its spec; None for the recorded spec. `links=DIR` in the
+    spec follows the links in an index of the same passages. SpecError for an invalid spec, a missing package, or a
+    model that cannot be loaded; CorpusError if the engine cannot be reached, or its collection is missing, empty,
+    unfinished, not ours, or lacks what the mode needs.
     """
     address = parse_address(spec)
     engine = connect(address)
-    facts = engine.load_facts()
-    if facts is None:
+    info = engine.load_info()
+    if info is None:
         raise CorpusError(f"{address}: no such collection; fill it: hopgraph index SOURCE --to {address}")
-    if not facts.corpora:
+    if not info.corpora:
         raise CorpusError(f"{address}: it was not completely filled; run the same `hopgraph index` again")
-    index = _open_index(address, engine, facts, embeddings)
+    index = _open_index(address, engine, info, embeddings)
     return IndexRetriever(index=with_links(index, Path(address.links).expanduser()) if address.links else index)
 
 
 def _open_index(
-    address: EngineAddress, engine: SearchEngine, facts: EngineFacts, embeddings: str | Embeddings | None
+    address: EngineAddress, engine: SearchEngine, info: CollectionInfo, embeddings: str | Embeddings | None
 ) -> SearchableIndex:
-    mode, source = address.mode or ("hybrid" if facts.embedding else "bm25"), str(address)
-    by_terms = TermIndex(source, engine, load_analyser(source, facts.analyser, REMEDY))
+    mode, source = address.mode or ("hybrid" if info.embedding else "bm25"), str(address)
+    by_terms = TermIndex(source, engine, load_analyser(source, info.analyser, REMEDY))
     if mode == "bm25":
         return by_terms
-    if facts.embedding is None:
+    if info.embedding is None:
         raise CorpusError(f"{address}: has no vectors (filled without --dense); search it with ?mode=bm25")
-    model = resolve_embeddings(embeddings or facts.embedding.model)
-    model.check(facts.embedding, source)
-    encode = model.with_recorded_settings(facts.embedding).aquery
+    model = resolve_embeddings(embeddings or info.embedding.model)
+    model.check(info.embedding, source)
+    encode = model.with_recorded_settings(info.embedding).aquery
     by_vectors = VectorIndex(source, encode, lambda _, vector, k: _sorted(engine.search_vector(vector.tolist(), k)))
     if mode == "dense":
         return by_vectors

@@ -1,7 +1,7 @@
-"""Streaming a corpus into an engine, in batches; only new and changed files; an interrupted run resumes.
+"""Stream a corpus into an engine in batches: only new and changed files; an interrupted run resumes.
 
-A collection has no place for a list of files of any length that changes together with its passages. So each passage
-bears a digest of its file, and the last one of a file, which is stored last, its hash: a file without it is incomplete.
+A collection cannot store a file list that changes together with its passages. So each passage has a digest of its
+file, and a file's last passage, stored last, has the file's hash; a file without it is incomplete.
 """
 
 import time
@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
-from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, parse_address
+from hopgraph.tools.retrieval.engines.engine import Checkpoint, CollectionInfo, EngineRow, parse_address
 from hopgraph.tools.retrieval.engines.engine_index import SearchEngine, connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusInfo
@@ -27,7 +27,7 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage, reason_not_to_
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress
 from hopgraph.tools.text import Analyser, get_analyser
 
-_BATCH = 500  # passages that go to the engine at once
+_BATCH = 500  # passages sent at once
 _CHECKPOINT = 20  # batches between checkpoints
 
 
@@ -41,18 +41,18 @@ class FillReport:
     left_out: str
     """Number of files of a folder that were not read, by suffix."""
     changes: FileChanges
-    """How the files differ from what the collection had of this source."""
+    """How the files differ from those stored from this source."""
     passages: int = 0
-    """Passages that were read; one whose id comes again counts again, and the last of them stays."""
+    """Passages that were read; each of several with the same id counts, and the last is stored."""
     resumed_at: int = 0
-    """Number of them that an interrupted run had stored."""
+    """Number of these that an interrupted run had stored."""
     total: int = 0
-    """Passages that the collection has now."""
+    """Passages in the collection."""
     skipped: int = 0
     first_skipped: tuple[str, ...] = ()
     """Errors of the first few, with file and line."""
     notes: tuple[str, ...] = ()
-    """Files that were not UTF-8, and as what they were read."""
+    """Files that were not UTF-8, and their encodings."""
     seconds: float = 0.0
 
 
@@ -71,42 +71,41 @@ def index_into(
     chunking: ChunkOptions | None = None,
     progress: Progress = ignore_progress,
 ) -> FillReport:
-    """Stream a corpus into an engine, or bring what it has of this file or folder up to date.
+    """Stream a corpus into an engine, or update what the collection has of this file or folder.
 
-    The collection is created when it is missing. Only new and changed files are read: just before its new passages are
-    stored, what was there of a file is deleted, and so are files that are gone, unless `keep_deleted`. The passages of
-    other sources stay; one whose id is there is replaced. Memory holds one batch. An interrupted run resumes when it
-    is started again with the same source. The mode in the engine's spec `target` does not matter; `dense` is an
-    embedding model to make vectors with, or its spec, None for BM25 alone; all others, and the errors, are as in
-    `update_index`; also a CorpusError for an engine that cannot be used, or a collection that is not ours or has other
-    terms or vectors.
+    A missing collection is created. Only new and changed files are read: a file's old passages are deleted just before
+    its new ones are stored, and those of deleted files at the start, unless `keep_deleted`. Passages of other sources
+    stay, except that equal ids are replaced. Memory holds one batch. An interrupted run resumes when it is started
+    again with the same source. `target` is an engine's spec, whose mode is ignored; `dense` is an embedding model for
+    vectors, or its spec, None for BM25 alone; the other arguments and the errors are as in `update_index`; also
+    CorpusError if the engine cannot be used, or the collection is not ours or has other terms or vectors.
     """
     analyser = get_analyser(language)
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
-    stored = engine.load_facts()
-    facts = stored or EngineFacts(analyser=analyser.describe(), embedding=model.facts if model else None)
-    _check_kind(engine, facts, analyser, model)
-    if model and facts.embedding:
-        model = model.with_recorded_settings(facts.embedding)
+    stored = engine.load_info()
+    info = stored or CollectionInfo(analyser=analyser.describe(), embedding=model.info if model else None)
+    _check_match(engine, info, analyser, model)
+    if model and info.embedding:
+        model = model.with_recorded_settings(info.embedding)
     reading = CorpusReading(skip_invalid)
     run = _Run(engine, corpus, engine.list_files() if stored else {}, analyser, model, reading, progress)
     report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=run.changes)
     if dry_run:
         return report
     if stored is None:
-        engine.create(facts)
+        engine.create(info)
     elif not keep_deleted:
         engine.delete_files([run.file_key(name) for name in run.changes.vanished])
-    unfinished = facts.unfinished
+    unfinished = info.unfinished
     done = unfinished.passages if unfinished and unfinished == run.checkpoint(unfinished.passages) else 0
-    if not run.store_passages(facts, done, deletes=bool(stored)) and not run.unchanged_passages:
+    if not run.store_passages(info, done, delete_old=bool(stored)) and not run.unchanged_passages:
         raise CorpusError(f"{corpus.path}: no passage has a searchable word")
     progress("save", 0, None)
     total = engine.finish()
-    engine.save_facts(run.record_corpus(facts))
+    engine.save_info(run.record_corpus(info))
     return replace(
         report,
         passages=run.passages,
@@ -119,26 +118,26 @@ def index_into(
     )
 
 
-def _check_kind(engine: SearchEngine, facts: EngineFacts, analyser: Analyser, model: EmbeddingModel | None) -> None:
-    """Refuse a collection of other terms or vectors."""
-    if facts.analyser != analyser.describe():
-        language = facts.analyser.get("language")
+def _check_match(engine: SearchEngine, info: CollectionInfo, analyser: Analyser, model: EmbeddingModel | None) -> None:
+    """Raise CorpusError for a collection with another analyser or embedding model."""
+    if info.analyser != analyser.describe():
+        language = info.analyser.get("language")
         raise CorpusError(f"{engine.address}: has {language} passages, not {analyser.language} ones")
-    if (facts.embedding is None) != (model is None):
-        there = f"with --dense {facts.embedding.model}" if facts.embedding else "without --dense"
+    if (info.embedding is None) != (model is None):
+        there = f"with --dense {info.embedding.model}" if info.embedding else "without --dense"
         raise CorpusError(f"{engine.address}: was filled {there}; do so again, or choose another name")
-    if facts.embedding and model:
-        model.check(facts.embedding, str(engine.address))
+    if info.embedding and model:
+        model.check(info.embedding, str(engine.address))
 
 
 @dataclass
 class _Run:
-    """One pass over a source, by its files as they are and as a collection has them."""
+    """One pass over a source, comparing its files with those in the collection."""
 
     engine: SearchEngine
     corpus: Corpus
     stored: InitVar[Mapping[str, str]]
-    """The result of `SearchEngine.list_files`."""
+    """From `SearchEngine.list_files`."""
     analyser: Analyser
     model: EmbeddingModel | None
     reading: CorpusReading
@@ -157,43 +156,43 @@ class _Run:
             int(passages) for _, passages, name in records if name in self._hashes and name not in self._differing
         )
 
-    def store_passages(self, facts: EngineFacts, done: int, *, deletes: bool) -> bool:
-        """Store all passages after the first `done`; return whether there was a term to search for.
+    def store_passages(self, info: CollectionInfo, done: int, *, delete_old: bool) -> bool:
+        """Store all passages after the first `done`; return whether any has a searchable term.
 
-        `deletes`: whether the collection may have passages of the files that are read.
+        `delete_old`: delete each file's old passages first.
         """
-        terms_met, begun = False, set[str]()
+        has_terms, seen = False, set[str]()
         files = tuple(path for path in self.corpus.files if self.corpus.name_of(path) in self._differing)
         size = sum(path.stat().st_size for path in files if path.exists())
         rows = self._rows(replace(self.corpus, files=files))
-        batches = iter(lambda: list(islice(rows, _BATCH)), [])  # ends with an empty one
+        batches = iter(lambda: list(islice(rows, _BATCH)), [])  # until one is empty
         for number, batch in enumerate(batches, start=1):
             self.progress("read", self.reading.bytes_read, size)
-            terms_met = terms_met or any(row.terms for row in batch)
+            has_terms = has_terms or any(row.terms for row in batch)
             self.passages += len(batch)
-            starting = {row.file for row in batch} - begun
-            begun |= starting
+            new = {row.file for row in batch} - seen
+            seen |= new
             if self.passages <= done:
                 continue
             if self.model:
                 vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
                 batch = [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
-            if deletes:  # only now, so that they can be found until the new ones come
-                self.engine.delete_files(sorted(starting))
+            if delete_old:  # only now, so that they can be found until the new ones are stored
+                self.engine.delete_files(sorted(new))
             self.engine.upsert(batch)
             if number % _CHECKPOINT == 0:
-                self.engine.save_facts(facts.model_copy(update={"unfinished": self.checkpoint(self.passages)}))
-        return terms_met
+                self.engine.save_info(info.model_copy(update={"unfinished": self.checkpoint(self.passages)}))
+        return has_terms
 
     def _rows(self, corpus: Corpus) -> Iterator[EngineRow]:
-        """Yield the passages that the engine can store, a file's last with its record; the others are bad records."""
+        """Yield the passages that the engine can store, a file's last one with its record; reject the others."""
         for path, records in groupby(corpus.records(self.reading), key=lambda record: record.file):
             name = corpus.name_of(path)
             key, count, last = self.file_key(name), 0, None
             for record in records:
                 passage = StoredPassage(record.id, record.title, record.text, record.metadata)
                 row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))), file=key)
-                if problem := reason_not_to_store(passage) or self.engine.refusal_reason(row):
+                if problem := reason_not_to_store(passage) or self.engine.rejection_reason(row):
                     self.reading.reject(record.file, record.line, problem)
                     continue
                 if last:
@@ -203,16 +202,16 @@ class _Run:
                 yield last._replace(file_record=f"{self._hashes[name]} {count} {name}")
 
     def file_key(self, name: str) -> str:
-        """Return what a file is called in the collection: hexadecimal digits, the same for all files of a source."""
+        """Return a file's key in the collection: hex digits that begin with its source's."""
         return self._source + _digest(name)
 
     def checkpoint(self, passages: int) -> Checkpoint:
-        """Return what says that so many passages of these files are stored."""
+        """Return the checkpoint after so many passages."""
         names = (name for name in self._hashes if name in self._differing)
         return Checkpoint(source=self.corpus.path.name, passages=passages, fingerprint=self._fingerprint(names))
 
-    def record_corpus(self, facts: EngineFacts) -> EngineFacts:
-        """Return the facts with what the collection has of this source now."""
+    def record_corpus(self, info: CollectionInfo) -> CollectionInfo:
+        """Return the info with this source as it is now."""
         now = CorpusInfo(
             source=self.corpus.path.name,
             format=self.corpus.format,
@@ -222,10 +221,10 @@ class _Run:
         )
         others = (
             each
-            for each in facts.corpora
+            for each in info.corpora
             if each.fingerprint != now.fingerprint and not (self._is_known and each.source == now.source)
         )
-        return facts.model_copy(update={"corpora": (*others, now), "unfinished": None})
+        return info.model_copy(update={"corpora": (*others, now), "unfinished": None})
 
     def _fingerprint(self, names: Iterable[str]) -> str:
         return sha256("".join(f"{self._hashes[name]} {name}\n" for name in names).encode()).hexdigest()

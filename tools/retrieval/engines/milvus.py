@@ -1,8 +1,8 @@
-"""Milvus, embedded (Milvus Lite, a local file) or a cluster.
+"""Milvus: embedded (Milvus Lite, a local file) or a cluster.
 
-Both get the same calls, but Lite has only the `standard` tokeniser (on our terms it splits as `whitespace` does), gives
-BM25 distances below 0 where a cluster gives scores above 0, and counts document frequencies within each of its segments
-(100,000 rows at most), so that scores of a larger collection differ a little between segments.
+Both get the same calls, but Lite has only the `standard` tokeniser (which splits our terms like `whitespace`), returns
+BM25 distances below 0 where a cluster returns scores above 0, and counts document frequencies within each of its
+segments (at most 100,000 rows), so that scores of a larger collection differ slightly between segments.
 """
 
 import json
@@ -25,11 +25,11 @@ from hopgraph.tools.retrieval.engines.engine import (
     METADATA,
     TERMS,
     VECTOR,
+    CollectionInfo,
     EngineAddress,
-    EngineFacts,
     EngineRow,
     engine_error,
-    parse_engine_facts,
+    parse_collection_info,
 )
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -38,19 +38,19 @@ TOKEN = "HOPGRAPH_MILVUS_TOKEN"  # noqa: S105 - the name of an environment varia
 """Variable with a cluster's token (`user:password` or a key)."""
 _PROPERTY, _SPARSE = "hopgraph", "sparse"
 _LITE_SECONDS = 1800.0
-"""Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
+"""Lite builds its BM25 index in memory at a process's first search: over a minute for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
-"""Bytes; Milvus stores no longer strings."""
-_READ_AT_ONCE = 1000  # files that a request lists or deletes
+"""Milvus's limits, in bytes."""
+_READ_AT_ONCE = 1000  # files per request
 _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
 
 class MilvusEngine:
-    """One collection of a Milvus. Its calls block, so they belong in a thread; any number may run at once.
+    """One Milvus collection. Its calls block, so make them in a thread; any number may run at once.
 
-    Each of them raises CorpusError when the server cannot be reached or refuses; making one, also SpecError for a
-    missing package.
+    Each raises CorpusError if the server cannot be reached or refuses; the constructor also SpecError for a missing
+    package.
     """
 
     def __init__(self, address: EngineAddress) -> None:
@@ -63,32 +63,32 @@ class MilvusEngine:
                 raise CorpusError(f"{address}: there is no folder {path.parent}")
             connection["uri"] = str(path)
             self._seconds = _LITE_SECONDS
-            # An idle client pings by default, which Lite's server takes for an attack, closing the connection.
+            # An idle client pings by default; Lite's server takes that for an attack and closes the connection.
             connection["grpc_options"] = {"grpc.keepalive_permit_without_calls": False}
         elif token := os.environ.get(TOKEN):
             connection["token"] = token
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of each process that starts meanwhile
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it logs each process started meanwhile
         self._milvus: Any = require("pymilvus", "milvus")
         self._grpc: Any = require("grpc", "milvus")
         if not address.remote:
             require("milvus_lite", "milvus")
-        # They log tracebacks of errors that are also raised, and that we report as one line.
+        # They log tracebacks of errors that we report as one line.
         for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
             logging.getLogger(name).disabled = True
         one = "" if address.remote else "; a local file can be open in one process at a time"
-        with self._translated(f"cannot be opened{one}"), _opening:
+        with self._translate_errors(f"cannot be opened{one}"), _opening:
             self._client: Any = self._milvus.MilvusClient(**connection)
         self._loaded = False
 
-    def load_facts(self) -> EngineFacts | None:
-        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
+    def load_info(self) -> CollectionInfo | None:
+        """Return the collection's info, from `parse_collection_info`; None if there is no such collection."""
         if not self._call("cannot be read", "has_collection"):
             return None
         found = self._call("cannot be read", "describe_collection")
-        return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
+        return parse_collection_info(str(self.address), found.get("properties", {}).get(_PROPERTY))
 
-    def create(self, facts: EngineFacts) -> None:
-        """Make the empty collection."""
+    def create(self, info: CollectionInfo) -> None:
+        """Create the empty collection."""
         kinds = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
@@ -105,34 +105,33 @@ class MilvusEngine:
         bm25 = self._milvus.FunctionType.BM25
         schema.add_function(self._milvus.Function("bm25", bm25, [TERMS], [_SPARSE]))
         indexes = self._client.prepare_index_params()
-        parameters: dict[str, Any] = {"bm25_k1": facts.k1, "bm25_b": facts.b}
+        parameters: dict[str, Any] = {"bm25_k1": info.k1, "bm25_b": info.b}
         if not self.address.remote:
-            # pymilvus sends each parameter by itself, Lite 3.2 reads only what is inside one called `params`
-            # and would take its own 1.5 and 0.75.
+            # Lite 3.2 reads only parameters inside `params`, and would use its defaults 1.5 and 0.75.
             parameters = {"params": parameters}
         indexes.add_index(_SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=parameters)
-        if facts.embedding:
-            schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=facts.embedding.dimension)
+        if info.embedding:
+            schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=info.embedding.dimension)
             indexes.add_index(VECTOR, index_type="AUTOINDEX", metric_type="IP", params={})
         self._call(
-            "the collection cannot be made",
+            "the collection cannot be created",
             "create_collection",
             schema=schema,
             index_params=indexes,
-            properties={_PROPERTY: facts.model_dump_json()},
+            properties={_PROPERTY: info.model_dump_json()},
         )
 
-    def save_facts(self, facts: EngineFacts) -> None:
-        """Replace the facts stored with the collection."""
-        self._call("cannot be written", "alter_collection_properties", properties={_PROPERTY: facts.model_dump_json()})
+    def save_info(self, info: CollectionInfo) -> None:
+        """Replace the info stored with the collection."""
+        self._call("cannot be written", "alter_collection_properties", properties={_PROPERTY: info.model_dump_json()})
 
     def upsert(self, rows: Sequence[EngineRow]) -> None:
-        """Store passages; one with an id that is there replaces the old one."""
+        """Store passages, replacing those with the same ids."""
         data = [{**self._strings(row), **({VECTOR: row.vector} if row.vector else {})} for row in rows]
         self._call("cannot be written", "upsert", data=data)
 
-    def refusal_reason(self, row: EngineRow) -> str:
-        """Return why a passage cannot be stored; empty when it can."""
+    def rejection_reason(self, row: EngineRow) -> str:
+        """Return why a passage cannot be stored; empty if it can."""
         for name, value in self._strings(row).items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
@@ -154,30 +153,30 @@ class MilvusEngine:
         else:
             options = {"batch_size": _READ_AT_ONCE, "consistency_level": "Strong", **wanted}
             pages = self._call("cannot be read", "query_iterator", **options)
-            with self._translated("cannot be read"):
+            with self._translate_errors("cannot be read"):
                 found = [each for page in iter(pages.next, []) for each in page]
         return {each[FILE]: each[FILE_RECORD] for each in found}
 
     def delete_files(self, files: Sequence[str]) -> None:
         """Delete the passages of files, complete or not, by their `file`."""
         for start in range(0, len(files), _READ_AT_ONCE):
-            named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests, so nothing to escape
+            named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests need no escaping
             self._call("cannot be written", "delete", filter=f"{FILE} in {named}")
 
     def finish(self) -> int:
-        """Make everything that was stored searchable; return the number of passages."""
+        """Make all stored passages searchable; return their number."""
         for method in ("flush", "load_collection"):
             self._call("cannot be written", method, timeout=None)
         rows = self._call("cannot be written", "query", filter="", output_fields=["count(*)"], timeout=None)
         return int(rows[0]["count(*)"])
 
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        """Find at most k passages by BM25; a repeated term counts each time."""
+        """Return at most k passages by BM25; each repetition of a term counts."""
         found = self._search(self._words(terms), _SPARSE, "BM25", k)
         return [hit._replace(score=abs(hit.score)) for hit in found]
 
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        """Find at most k passages by inner product."""
+        """Return at most k passages by inner product."""
         return self._search(vector, VECTOR, "IP", k)
 
     def _search(self, query: str | list[float], field: str, metric: str, k: int) -> list[Hit]:
@@ -203,19 +202,19 @@ class MilvusEngine:
     def _words(self, terms: Sequence[str]) -> str:
         if self.address.remote:
             return " ".join(terms)
-        # Lite's tokeniser splits at all but letters, digits and _.
+        # Lite's tokeniser splits at everything but letters, digits and _.
         return " ".join(term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}" for term in terms)
 
     def _call(self, what: str, method: str, **options: Any) -> Any:
-        """Call a method of the client; `what` cannot be done where it fails."""
-        with self._translated(what):
+        """Call a method of the client; a failure is reported as `what`."""
+        with self._translate_errors(what):
             return getattr(self._client, method)(self.address.collection, **{"timeout": self._seconds, **options})
 
     @contextmanager
-    def _translated(self, what: str) -> Generator[None]:
+    def _translate_errors(self, what: str) -> Generator[None]:
         try:
             yield
         except self._milvus.MilvusException as error:
             raise engine_error(self.address, what, error.message) from None
-        except self._grpc.RpcError as error:  # pymilvus passes a time-out on as it is
+        except self._grpc.RpcError as error:  # pymilvus does not wrap time-outs
             raise engine_error(self.address, what, error.details()) from None

@@ -1,8 +1,8 @@
-"""`web:ENGINE?option=value&…`: Google by serper.dev, Wikipedia (any MediaWiki), and langchain-community's retrievers.
+"""Web search by spec, `web:ENGINE?option=value&…`: Google by serper.dev, MediaWiki, langchain-community's retrievers.
 
-langchain-community has the first two as well, but with a fixed address and no retries; its one for Wikipedia sends some
-twenty requests for ten results. The package is no longer maintained upstream, and its classes have no time limit: each
-search runs in its own thread and is given up at a deadline.
+langchain-community has the first two as well, but with a fixed address and without retries, and its Wikipedia search
+sends about twenty requests for ten results. The package is no longer maintained, and its classes have no timeouts, so
+each search runs in its own thread and is abandoned at a deadline.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex, WebPage, 
 SEARCH_KEY_VARIABLE = "SERPER_API_KEY"
 SERPER = "https://google.serper.dev"
 _LONGEST_WIKIPEDIA_QUERY = 300  # characters; MediaWiki refuses more
-_EXTRACTS_PER_ANSWER = 20  # introductions that MediaWiki returns in one answer
+_EXTRACTS_PER_ANSWER = 20  # MediaWiki's limit
 
 Fields = dict[str, JsonValue]
 
 
 class SerperAnswer(BaseModel):
-    """The part of serper.dev's reply that is read."""
+    """The fields of serper.dev's response that are read."""
 
-    searchParameters: Fields = {}  # noqa: N815 - the names of the answer
+    searchParameters: Fields = {}  # noqa: N815 - serper.dev's names
     answerBox: Fields | None = None  # noqa: N815
     knowledgeGraph: Fields | None = None  # noqa: N815
     organic: list[Fields] | None = None
 
 
 def serper(url: str, seconds: float, retries: int, country: str, language: str) -> WebIndex:
-    """Return Google's results by serper.dev, as GenGround uses them."""
+    """Return Google search through serper.dev, as used by GenGround."""
     name, most = "web:serper", 100
     settings = f"country={country!r}, language={language!r}, name={name!r}, most={most}"
     server = JsonServer(
@@ -63,7 +63,7 @@ def serper(url: str, seconds: float, retries: int, country: str, language: str) 
 
 
 def _serper_pages(answer: Any) -> list[WebPage]:
-    """Return the answer box, the knowledge panel and the results; those of one address as one page."""
+    """Return the answer box, the knowledge panel and the results, merged by address."""
     found = SerperAnswer.model_validate(answer)
     if not found.model_fields_set:
         raise ValueError("no results in it")
@@ -80,13 +80,13 @@ def _serper_pages(answer: Any) -> list[WebPage]:
 
 
 class WikiPages(BaseModel):
-    """The articles that a search found."""
+    """The articles found by a search."""
 
     pages: list[Fields] = []
 
 
 class WikiAnswer(BaseModel):
-    """The part of MediaWiki's reply that is read."""
+    """The fields of MediaWiki's response that are read."""
 
     error: Fields | None = None
     batchcomplete: JsonValue = None
@@ -118,7 +118,7 @@ def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
             "inprop": "url",
         }
         pages: dict[str, WebPage] = {}
-        for _ in range(k):  # an answer may promise more for ever
+        for _ in range(k):  # a server could always announce more
             found, rest = await server.request("GET", _wiki_pages, params=parameters)
             pages |= {page.url: page for page in found}
             if "excontinue" not in rest or len(pages) >= k:
@@ -130,7 +130,7 @@ def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
 
 
 def _wiki_pages(answer: Any) -> tuple[list[WebPage], dict[str, str | int]]:
-    """Return the articles with an introduction in the order of the search, and what to ask for the rest."""
+    """Return the articles with an introduction, in search order, and the parameters that continue the query."""
     found = WikiAnswer.model_validate(answer)
     if found.error:
         raise ValueError(str(found.error.get("info") or found.error))
@@ -147,7 +147,7 @@ def _search_rank(article: Fields) -> int:
 
 
 PARALLEL_SEARCHES = 4
-"""Searches in flight per engine, those past their deadline included."""
+"""Concurrent searches per engine, including those past their deadline."""
 WRAPPERS = ("DuckDuckGoSearchAPIWrapper", "GoogleSearchAPIWrapper", "SearxSearchWrapper")
 """Search wrappers that are not retrievers: `results(query, k)` returns dictionaries. Others may run code."""
 _K_FIELDS = ("k", "top_k_results", "top_k", "num_web_results")
@@ -156,7 +156,7 @@ _SECRET = ("key", "token", "secret", "password", "headers")
 
 
 def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebIndex:
-    """Return the engine of an object of langchain-community; `seconds` is the deadline of a search."""
+    """Return an index over an object of langchain-community; `seconds` is the deadline of a search."""
     name, limit = f"web:community:{type(searcher).__name__}", asyncio.Semaphore(PARALLEL_SEARCHES)
 
     async def search(query: str, k: int) -> list[WebPage]:
@@ -170,7 +170,7 @@ def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebIndex:
         except Exception as error:  # noqa: BLE001 - each class raises its own errors, some a bare Exception
             raise CorpusError(f"{name}: {_one_line(f'{type(error).__name__}: {error}')}") from None
 
-    # The limit belongs to one event loop.
+    # The semaphore belongs to one event loop.
     return WebIndex(50, cache_key, lambda query, k: run_on(background_loop(), search(query, k)))
 
 
@@ -192,13 +192,13 @@ def _start(limit: asyncio.Semaphore, searcher: Any, query: str, k: int) -> Futur
 
 
 def make_community_engine(name: str, options: Mapping[str, str], seconds: float) -> WebIndex:
-    """Make the engine of any retriever class of langchain-community, or of one of WRAPPERS, by name.
+    """Return an index over any retriever class of langchain-community, or one of WRAPPERS, by name.
 
     `options` are fields of the class; its keys are read from the environment variables that it documents. SpecError for
-    no such class, an option that it does not have or that holds a key, and a missing package or key.
+    an unknown class, an option that is unknown or holds a key, or a missing package or key.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package warns of its end
+        warnings.simplefilter("ignore")  # the package warns that it is deprecated
         package = "langchain_community.utilities" if name in WRAPPERS else "langchain_community.retrievers"
         module = require(package, "web")
         if name not in module.__all__:
@@ -232,7 +232,7 @@ def _page(found: Any) -> WebPage | None:
         fields = cast("dict[str, Any]", found)
         text = fields.get("snippet")
     address = next((fields[name] for name in _ADDRESSES if fields.get(name)), None)
-    if address is None and "uid" in fields:  # PubMed's number of an article
+    if address is None and "uid" in fields:  # a PubMed article
         address = f"https://pubmed.ncbi.nlm.nih.gov/{fields['uid']}/"
     return make_page(address, fields.get("title") or fields.get("Title"), text)
 
@@ -243,7 +243,7 @@ def _one_line(text: str) -> str:
 
 VALID_WEB_SPECS = (
     "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "
-    "web:community:CLASS (a retriever of langchain-community, as ArxivRetriever, or DuckDuckGoSearchAPIWrapper)"
+    "web:community:CLASS (a retriever of langchain-community, e.g. ArxivRetriever, or DuckDuckGoSearchAPIWrapper)"
 )
 _DAY = 86_400.0
 
@@ -254,7 +254,7 @@ class WebOptions(BaseModel, extra="forbid"):
     """The options of every web search."""
 
     timeout: Seconds = 10.0
-    cache: Path | None = Field(None, description="a folder, to keep results in")
+    cache: Path | None = Field(None, description="a folder for results")
     cache_days: float = Field(30.0, ge=0, le=36_500, description="a number from 0 to 36500")
 
 
@@ -267,11 +267,11 @@ class CommunityOptions(WebOptions, extra="allow"):
 class WikipediaOptions(WebOptions):
     """The options of `web:wikipedia`."""
 
-    lang: str = Field("en", pattern=r"^[a-z]{2,3}(?:-[a-zA-Z]{2,8})*$", description="a language code as en, de or zh")
+    lang: str = Field("en", pattern=r"^[a-z]{2,3}(?:-[a-zA-Z]{2,8})*$", description="a language code, e.g. de or zh")
     base_url: str = Field(
         "",
         pattern=r"^https?://(?:\[[0-9a-fA-F:.]+\]|[^\[\]/\s]+)",
-        description="the address of a server with the same interface, as https://search.example.org",
+        description="the address of a compatible server, e.g. https://search.example.org",
     )
     retries: int = Field(3, ge=0, le=20, description="a number from 0 to 20")
 
@@ -279,7 +279,7 @@ class WikipediaOptions(WebOptions):
 class SerperOptions(WikipediaOptions):
     """The options of `web:serper`."""
 
-    country: str = Field("us", pattern=r"^[a-z]{2}$", description="a country code as us or de")
+    country: str = Field("us", pattern=r"^[a-z]{2}$", description="a country code, e.g. us or de")
 
 
 _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community": CommunityOptions}
@@ -289,13 +289,13 @@ _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community":
 def resolve_web(spec: str) -> IndexRetriever:
     """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
-    SpecError for an unknown engine, an option that is unknown or out of range, and no key where one is needed;
-    SettingsError where the cache cannot be written.
+    SpecError for an unknown engine, an unknown or invalid option, or a missing key; SettingsError if the cache cannot
+    be written.
     """
     name, _, query = spec.removeprefix("web:").partition("?")
     kind, _, class_name = name.partition(":")
     if kind not in _OPTIONS or bool(class_name) != (kind == "community"):
-        raise SpecError(f"no web search is called {name!r:.40}; valid: {VALID_WEB_SPECS}")
+        raise SpecError(f"unknown web search {name!r:.40}; valid: {VALID_WEB_SPECS}")
     given = dict(parse_qsl(query, keep_blank_values=True))
     if not given.get("cache", "none"):
         del given["cache"]  # an empty folder means no cache
@@ -321,7 +321,7 @@ def _check_key(spec: str, *, needed: bool) -> None:
             f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {SEARCH_KEY_VARIABLE}"
         )
     if not key.isascii() or not key.isprintable():
-        raise SpecError(f"the environment variable {SEARCH_KEY_VARIABLE} holds characters that no key has")
+        raise SpecError(f"the environment variable {SEARCH_KEY_VARIABLE} has characters that cannot be part of a key")
 
 
 def _make_engine(options: WebOptions, class_name: str) -> WebIndex:

@@ -1,4 +1,4 @@
-"""Web pages as search engines return them, cleaned and cut; and an engine as an index, whose results may be cached."""
+"""Web pages as search engines return them, cleaned and truncated; and an engine as an index with an optional cache."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.text import split_sentences
 
 LONGEST_TEXT = 4000
-"""Characters of a page's text; a longer one is cut at a sentence's end."""
+"""Maximum characters of a page's text; a longer one is cut at the end of a sentence."""
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
 
@@ -33,7 +33,7 @@ class WebPage:
 
 
 def make_page(url: object, title: object, *texts: object) -> WebPage | None:
-    """Make a page of untrusted values; None without a web address, which a citation needs, or without text."""
+    """Return a page from untrusted values; None without text, or without a web address, which a citation needs."""
     address = _clean_text(url)
     parts = [part for part in map(_clean_text, texts) if part]
     if not address.startswith(("http://", "https://")) or not parts:
@@ -42,7 +42,7 @@ def make_page(url: object, title: object, *texts: object) -> WebPage | None:
 
 
 def merge_by_address(pages: Iterable[WebPage | None]) -> list[WebPage]:
-    """Merge pages of one address: the first title, and each text once, in order; None is left out."""
+    """Merge pages with the same address: the first title, and each text once, in order; None is skipped."""
     merged: dict[str, WebPage] = {}
     for page in pages:
         known = merged.get(page.url) if page else None
@@ -80,21 +80,21 @@ class _Record(BaseModel):
 
 @dataclass(frozen=True)
 class WebCache:
-    """One file per search, named by a hash of the index's `cache_key`, the query and the number of results."""
+    """A file per search, named by a hash of the index's `cache_key`, the query and the number of results."""
 
     folder: Path
     seconds: float
     """Maximum age of results, in seconds."""
 
     def __post_init__(self) -> None:
-        """Make the folder; SettingsError if it cannot be made or written."""
+        """Create the folder; SettingsError if it cannot be created or written."""
         try:
             make_cache(self.folder)
         except OSError as error:
             raise self._error(error) from None
 
     def read(self, key: str, query: str, k: int) -> list[WebPage] | None:
-        """Return cached results; None when there are none, they are too old, or the file is damaged."""
+        """Return cached results; None if there are none, they are too old, or the file is damaged."""
         try:
             record = _Record.model_validate_json(self._place(key, query, k).read_bytes())
         except (OSError, ValueError):
@@ -102,7 +102,7 @@ class WebCache:
         return record.pages if 0 <= time.time() - record.at <= self.seconds else None
 
     def write(self, key: str, query: str, k: int, pages: Sequence[WebPage]) -> None:
-        """Store results; a crash leaves no half file, and two processes may share a folder."""
+        """Store results atomically; several processes may share a folder."""
         record = _Record(at=time.time(), query=query, pages=list(pages))
         try:
             write_private(self._place(key, query, k), record.model_dump_json().encode())
@@ -119,19 +119,19 @@ class WebCache:
 
 @dataclass(frozen=True)
 class WebIndex:
-    """A search engine as an index; results change with the web: cache them to repeat a run."""
+    """A search engine as an index. Results change with the web: cache them to repeat a run."""
 
     most: int
     """Maximum number of results the engine returns."""
     cache_key: str
-    """Names, for the cache, the engine and the settings that results depend on, without keys."""
+    """Identifies the engine and the settings that affect results, without keys."""
     search: Callable[[str, int], Awaitable[list[WebPage]]] = field(repr=False)
-    """Returns at most so many pages for a query, best first; raises CorpusError, of one line, without keys."""
+    """Returns at most k pages for a query, best first; raises CorpusError, one line without keys."""
     cache: WebCache | None = None
     source: None = None
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find pages in the engine's order, with their address as id and 1 / rank as score; none for a blank query."""
+        """Return pages in the engine's order, with address as id and 1 / rank as score; none for a blank query."""
         k = min(k, self.most)
         query = " ".join(query.encode(errors="ignore").decode().split())
         if k < 1 or not query:

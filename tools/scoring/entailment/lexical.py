@@ -1,9 +1,9 @@
-"""An entailment check without weights: does the premise hold the words, names and values of the statement?
+"""Entailment without a model: does the premise contain the words, names and values of the statement?
 
-It sees words, names, numbers and negation. It does not see who did what to whom, opposites ("lost"
-for "won"), paraphrase, or a name in another form ("Italian" for "Italy", "NBC"); it errs on the side of "no". It does
-not judge a statement in another language than its premise: that is let pass.
-`docs/models.md` has its accuracy on public sets of human judgements.
+It compares words, names, numbers and negation. It does not see who did what to whom, antonyms ("lost" for "won"),
+paraphrases, or other forms of a name ("Italian" for "Italy", "NBC"); it errs on the side of "no". A statement in
+another language than its premise is not judged, but accepted. `docs/models.md` has its accuracy on public sets of human
+judgements.
 """
 
 import re
@@ -30,10 +30,10 @@ _NUMBER = re.compile(
 
 
 def numbers_in(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the numbers that a text names, and those that it supports in another text.
+    """Return the numbers that a text states, and those that it supports in another text.
 
-    Numbers are read in digits, or in words up to twelve; a decade is given as `1980s`. A text supports its own numbers
-    and the decades of its years. `one`, more often a pronoun, supports a number but names none.
+    Numbers are digits, or words up to twelve; a decade is returned as `1980s`. A text supports its numbers and the
+    decades of its years. `one`, mostly a pronoun, supports a number but states none.
     """
     named: set[str] = set()
     supported: set[str] = set()
@@ -48,36 +48,36 @@ def numbers_in(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(named), frozenset(named | supported)
 
 
-_LISTED = ["da", "nl", "fr", "de", "it", "no", "pt", "ru", "es", "sv", "tr"]
+_LANGUAGES = ["da", "nl", "fr", "de", "it", "no", "pt", "ru", "es", "sv", "tr"]
 """Languages other than English with a list of function words."""
-_FEWEST = 2
-_AHEAD = 1.5  # how many times as many function words a language must have as the next one
+_MIN_FUNCTION_WORDS = 2
+_MIN_RATIO = 1.5  # of a language's function words to those of the next one
 _LETTERS_READ = 400
 _EAST_ASIAN = {"HIRAGANA", "KATAKANA", "HANGUL", "KATAKANA-HIRAGANA"}
 
 
 class LanguageSigns(NamedTuple):
-    """The signs that identify the language of a text."""
+    """Evidence of a text's language."""
 
     script: str
-    """That of most letters, such as LATIN; empty without letters."""
+    """That of most letters, e.g. LATIN; empty without letters."""
     language: str
-    """A code, such as de; empty if no language's function words stand out."""
+    """A code, e.g. de; empty if no language's function words stand out."""
 
 
 def read_language_signs(text: str, words: Iterable[str]) -> LanguageSigns:
-    """Read the signs of a text, given its words; one with a capital may be a name, and does not count."""
+    """Return the evidence in a text, given its words; capitalised words may be names and are ignored."""
     letters = islice((each for each in text if each.isalpha()), _LETTERS_READ)
     scripts = Counter("CJK" if name in _EAST_ASIAN else name for name in map(_script, letters))
     [(script, _)] = scripts.most_common(1) or [("", 0)]
     known = _languages_by_word()
     found = Counter(code for word in words if word.islower() for code in known.get(fold_letters(word), ()))
     (language, most), (_, next_most) = [*found.most_common(2), ("", 0), ("", 0)][:2]
-    return LanguageSigns(script, language if most >= max(_FEWEST, _AHEAD * next_most) else "")
+    return LanguageSigns(script, language if most >= max(_MIN_FUNCTION_WORDS, _MIN_RATIO * next_most) else "")
 
 
 def are_in_different_languages(first: LanguageSigns, second: LanguageSigns) -> bool:
-    """Return whether two texts are surely in different languages; False if the signs of one do not tell."""
+    """Return whether two texts are surely in different languages; False without enough evidence."""
     scripts, languages = {first.script, second.script}, {first.language, second.language}
     return any("" not in signs and len(signs) > 1 for signs in (scripts, languages))
 
@@ -94,7 +94,7 @@ def _script(letter: str) -> str:
 
 @cache
 def _languages_by_word() -> dict[str, tuple[str, ...]]:
-    lists = {"en": FUNCTION_WORDS.split(), **{code: get_analyser(code).stop_words for code in _LISTED}}
+    lists = {"en": FUNCTION_WORDS.split(), **{code: get_analyser(code).stop_words for code in _LANGUAGES}}
     found: dict[str, dict[str, None]] = {}
     for code, words in lists.items():
         for word in words:
@@ -104,7 +104,7 @@ def _languages_by_word() -> dict[str, tuple[str, ...]]:
 
 _FUNCTION_WORDS = frozenset(FUNCTION_WORDS.split())
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_NO_NAMES = _FUNCTION_WORDS | frozenset(_DAYS.split())
+_NOT_NAMES = _FUNCTION_WORDS | frozenset(_DAYS.split())
 _MONTHS = "january february march april june july august september october november december"
 _SHORT_MONTHS = {"sept": "september", **{month[:3]: month for month in _MONTHS.split()}}
 _NEGATORS = frozenset({"not", "no", "never", "none", "neither", "nor", "without", "cannot", "nobody", "nothing"})
@@ -113,21 +113,21 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 _PARTS = re.compile(r"['\u2019&-]")
 _TOKEN = re.compile(r"\w+(?:['\u2019]\w+)*|[,;:.!?()\n]")
 NEGATION_REACH = 3
-"""Content words after a negator that it turns around, within its clause."""
+"""Content words after a negator that it negates, within its clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A premise or a statement, analysed. Terms are the stems of all but function words."""
+    """An analysed premise or statement. Terms are the stems of all words but function words."""
 
     names: frozenset[str]
-    """Capitalised words of two letters or more, folded; the first word of a sentence is none."""
+    """Capitalised words of at least two letters, folded, except the first of each sentence."""
     words: frozenset[str]
-    """All its words, folded, and the parts of those with a hyphen or an apostrophe."""
+    """All words, folded, and the parts of those with a hyphen or an apostrophe."""
     affirmed: frozenset[str]
-    """Terms that stand outside the reach of negators somewhere."""
+    """Terms that occur outside the scope of a negator."""
     negated: frozenset[str]
-    """Terms that a negator turns around somewhere."""
+    """Terms that occur within the scope of a negator."""
     numbers: frozenset[str]
     supported_numbers: frozenset[str]
     language: LanguageSigns
@@ -137,13 +137,13 @@ class _Text:
         return self.affirmed | self.negated
 
     def has_name(self, name: str) -> bool:
-        """Return whether the text has a name, or all its parts or their stems."""
+        """Return whether the text contains a name, or all its parts or their stems."""
         parts = filter(None, _PARTS.split(name))
         return name in self.words or all(p in self.words or DEFAULT_ANALYSER.term(p) in self.terms for p in parts)
 
 
 class LexicalEntailment:
-    """Score how much of a statement a premise covers: 0.0 where something essential is missing."""
+    """Scores how much of a statement a premise covers: 0.0 if something essential is missing."""
 
     name: str = "lexical"
     threshold: float = 0.6
@@ -151,10 +151,10 @@ class LexicalEntailment:
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score (premise, statement) pairs, each on its own; one value in [0, 1] per pair, in order.
 
-        A premise is one or several passages separated by blank lines, each with its title on the first line. 0.0 for a
-        blank side, and where the premise lacks a name, number or date of the statement, or where one of them negates
-        what the other affirms; else the share of the statement's content words that the premise has. Where the two are
-        surely in different languages: the threshold.
+        A premise is one or more passages separated by blank lines, each with its title on the first line. The score is
+        0.0 if a side is blank, the premise lacks a name, number or date of the statement, or one side negates what the
+        other affirms; else the share of the statement's content words in the premise. If the two are surely in
+        different languages, it is the threshold.
         """
         return [self._score(_read(premise), _read(statement)) for premise, statement in pairs]
 
@@ -179,7 +179,7 @@ def _contradicts(premise: _Text, statement: _Text) -> bool:
 
 @partial(once_per_passage, maxsize=512)
 def _read(text: str) -> _Text:
-    # A line break ends a title, which a sentence splitter would not separate.
+    # Titles end at a line break, which a sentence splitter would ignore.
     sentences = [line[start:end] for line in text.split("\n") for start, end in split_sentences(line)]
     words = [_WORD.findall(sentence) for sentence in sentences]
     folded = {_fold(word) for sentence in words for word in sentence}
@@ -188,7 +188,7 @@ def _read(text: str) -> _Text:
     affirmed, negated = _negation(text)
     every = (word for sentence in words for word in sentence)
     return _Text(
-        names=frozenset(name for name in names if len(name) > 1 and name not in _NO_NAMES),
+        names=frozenset(name for name in names if len(name) > 1 and name not in _NOT_NAMES),
         words=frozenset(folded.union(*map(_PARTS.split, folded))),
         affirmed=affirmed,
         negated=negated,
@@ -199,13 +199,13 @@ def _read(text: str) -> _Text:
 
 
 def _fold(word: str) -> str:
-    """Return a word without case, accents, periods and a possessive ending, a short month written out."""
+    """Return a word folded, without periods and possessive ending; short months are written out."""
     low = re.sub(r"['\u2019]s?$", "", fold_letters(word).replace(".", ""))
     return _SHORT_MONTHS.get(low, low)
 
 
 def _negation(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the terms outside and inside the reach of a negator."""
+    """Return the terms outside and inside the scope of a negator."""
     affirmed: set[str] = set()
     negated: set[str] = set()
     reach = 0

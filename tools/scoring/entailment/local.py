@@ -25,13 +25,13 @@ from hopgraph.tools.text import split_sentences
 
 _WORD = re.compile(r"(?:\A\s*+)?\S++\s*+")
 _MARGIN = 0.8
-_MIN_PREMISE_SHARE = 0.25  # of what the model reads, however long the hypothesis is
+_MIN_PREMISE_SHARE = 0.25  # of the model's input, however long the hypothesis is
 
 
 def split_windows(premise: str, count_tokens: Callable[[list[str]], list[int]], room: int) -> list[str]:
-    """Split one or several passages into windows of whole sentences, in order, each of at most `room` tokens.
+    """Split passages into windows of whole sentences, in order, each of at most `room` tokens.
 
-    A sentence that does not fit is cut between words. Nothing is left out.
+    A sentence that does not fit is split between words. Nothing is left out.
     """
     # The whitespace after a sentence belongs to it.
     ends = [start for start, _ in split_sentences(premise)[1:]] + [len(premise)]
@@ -54,7 +54,7 @@ def split_windows(premise: str, count_tokens: Callable[[list[str]], list[int]], 
 
 
 def _cut(sentence: str, size: int, room: int) -> list[str]:
-    """Cut a sentence into pieces of about equally many words, with a margin since words differ in tokens."""
+    """Split a sentence into pieces of about equally many words, with a margin, since words differ in tokens."""
     words = _WORD.findall(sentence)
     many = max(1, int(len(words) * room / size * _MARGIN))
     return ["".join(words[first : first + many]) for first in range(0, len(words), many)]
@@ -66,7 +66,7 @@ def score_best_window(
     longest: int,
     pairs: Sequence[Pair],
 ) -> list[float]:
-    """Return the score of each pair's best window, of `longest` tokens with the hypothesis at most, by one call."""
+    """Return each pair's best score over windows of `longest` tokens, with the hypothesis; calls `score` once."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     size = dict(zip(texts, count_tokens(texts), strict=True))
     windows: list[list[Pair]] = []
@@ -81,17 +81,17 @@ def score_best_window(
 
 SEQUENCE, SEQ2SEQ = "SequenceClassification", "Seq2SeqLM"
 MINICHECK_T5_LENGTH = 1024
-"""Tokens of a window: MiniCheck's authors cut documents into parts of 500 words, and read 2,048 tokens at most."""
+"""Tokens of a window: MiniCheck's authors split documents into 500 words, and read at most 2,048 tokens."""
 _SPECIAL_AND_FORMAT = 16
-"""Tokens of a text that are neither premise nor hypothesis, at most: `premise:`, `hypothesis:`, separators."""
+"""Maximum tokens that are neither premise nor hypothesis: `premise:`, `hypothesis:`, separators."""
 
 
 def local_entailment(spec: str) -> EntailmentChecker:
-    """Return a checker of one of the kinds above; a pair is entailed from a probability of 0.5 on.
+    """Return a checker of one of the kinds above; a pair is entailed from a probability of 0.5.
 
-    The order of the labels of `nli:` is read from the model's config; `?label=NAME` names the one for entailment where
-    their names do not say. SpecError for a bad spec, a missing package, no label for entailment, or a model that cannot
-    be loaded.
+    The labels of `nli:` are read from the model's config; `?label=NAME` names the one for entailment if that is
+    unclear. SpecError for an invalid spec, a missing package, no label for entailment, or a model that cannot be
+    loaded.
     """
     named = read_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
     return local_scorer(named, 0.5, _LOADERS[named.kind])
@@ -110,7 +110,7 @@ def _load_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
 
 
 def _load_t5_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-    # The papers generate an answer and compare it with "1"; the probability is above 0.5 where that is the answer.
+    # The papers generate an answer and compare it with "1"; that answer has a probability above 0.5.
     model = load_text_model(named, folder, place, SEQ2SEQ)
     return _by_windows(named, model, _first_word(model, "premise: {} hypothesis: {}"))
 
@@ -145,7 +145,7 @@ def _classify(model: TextModel) -> Callable[[dict[str, Any]], Any]:
 
 
 def _first_word(model: TextModel, form: str) -> Scoring:
-    """Return a function that compares "1" with "0" as the first token of a T5's answer."""
+    """Return a scorer that compares "1" with "0" as the first token of a T5's answer."""
     torch = require("torch")
     no, yes = (model.tokenizer(answer, add_special_tokens=False)["input_ids"][0] for answer in "01")
     if no == yes:

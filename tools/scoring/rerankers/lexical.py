@@ -1,9 +1,9 @@
-"""A reranker without weights: how much of a query's wording a text carries.
+"""A reranker without a model: how much of a query's wording a text contains.
 
-Each sign of relevance takes away a share of the doubt that the text is relevant; the score is minus the logarithm of
-the doubt that is left. The query's own weight is divided out, so that one threshold holds for short and long queries.
-The weights of its words come from the query alone (capitals, numbers, length, a list of common words), never from the
-other pairs of a batch. `docs/models.md` says what it finds.
+Each sign of relevance removes a share of the doubt that the text is relevant; the score is minus the logarithm of the
+remaining doubt. It is normalised by the query's weight, so that one threshold holds for short and long queries. Words
+are weighted by the query alone (capitals, numbers, length, a list of common words), never by the other pairs of a
+batch. `docs/models.md` has its recall.
 """
 
 import re
@@ -18,48 +18,48 @@ from hopgraph.tools.text.analyser import ANY_WORD, Analyser, once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 COVERED = 0.98
-"""Share of the doubt that goes when the text has every term of the query."""
+"""Share of the doubt removed if the text has every term of the query."""
 PHRASES = 0.2
-"""Share that goes when all neighbouring terms of the query are neighbours in the text too."""
+"""Share removed if all neighbouring terms of the query are neighbours in the text."""
 TITLE_SHARE, TITLE_QUOTED = 0.3, 0.2
-"""Shares that go when the query has all terms of the title, and when it has them in the title's order."""
+"""Shares removed if the query has all terms of the title, and if it has them in the title's order."""
 BREVITY, USUAL_TERMS, FEWEST_TERMS = 0.05, 50, 8
-"""A score is multiplied by (USUAL_TERMS / its terms) ** BREVITY; FEWEST_TERMS bounds what is gained."""
+"""A score is multiplied by (USUAL_TERMS / its terms) ** BREVITY; FEWEST_TERMS limits the gain."""
 
 FLAT = 0.6
-"""Share of a query's best score at which texts are kept where this is below the threshold: no text stands out."""
+"""Share of a query's best score that replaces a higher threshold: no text stands out."""
 
 NUMBER, NAME = 1.3, 1.4
 """Weights of a word that starts with a digit or with a capital."""
 SHORTEST, LONG_WORD = 0.4, 10
-"""Any other word weighs from SHORTEST up to 1 at LONG_WORD letters: long words are rarer."""
+"""Any other word weighs from SHORTEST up to 1 at LONG_WORD letters, since long words are rarer."""
 COMMON = 0.6
-"""Factor for words that are common everywhere."""
+"""Factor for words that are common in all texts."""
 _WORD = re.compile(r"\w+")
 _ANALYSER = Analyser(
     word_pattern=rf"(?=\w\w|\d){ANY_WORD}", normal_form="NFKC", tokeniser="bigrams", folds_accents=True
 )
-"""Words of two letters, and digits: letters that stand alone are too often initials."""
+"""Words of at least two letters, and digits: single letters are mostly initials."""
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class LexicalReranker:
-    """Score a text by the weighted share of the query's terms, its phrases and its title.
+    """Scores a text by the weighted share of the query's terms, its phrases and its title.
 
     A text is `title`, line break, `passage or sentence`; a text of one line has no title.
     """
 
     name: str = "lexical"
     threshold: float = 0.5
-    """δ, for recall (*ours*): the largest tenth at which the sentence filter loses less than 3 % of the gold sentences
-    that the five best passages hold whole. MIGRES asks that more than 80 % of the questions keep a passage (Appendix
-    B), which would be 1.297; words in common tell a reader's needs less surely than a model does."""
+    """δ, chosen for recall (*ours*): the largest tenth at which the sentence filter loses less than 3 % of the gold
+    sentences in the five best passages. MIGRES requires that more than 80 % of the questions keep a passage (Appendix
+    B), which would be 1.297; shared words are weaker evidence than a model's score."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score (query, text) pairs, each on its own; one score per pair, in order.
 
-        0.0 for a text that shares no term with the query, about 1.3 for one that is worth reading, 3 to 5 for one that
-        has all of the query and its name as title.
+        0.0 for a text that shares no term with the query, about 1.3 for one worth reading, 3 to 5 for one that has the
+        whole query and a title that the query names.
         """
         return [_score(_analyse_query(query), _read_text(text)) for query, text in pairs]
 
@@ -68,13 +68,13 @@ class LexicalReranker:
         return await score_by_code(self.score, pairs)
 
     def adapted_threshold(self, best: float) -> float:
-        """Return δ, or less, in proportion to the best score, where no text stands out for the query."""
+        """Return δ, or a share of the best score if that is less, since no text stands out for the query."""
         return min(self.threshold, FLAT * best) or self.threshold
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """An analysed query. Terms stand between spaces, so that a substring test is a test for whole terms."""
+    """An analysed query. Terms have spaces around them, so that a substring test matches whole terms."""
 
     weights: dict[str, float]
     weight: float
@@ -85,7 +85,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """An analysed text: one string of terms takes a tenth of the memory of a set of them."""
+    """An analysed text: one string of terms takes a tenth of the memory of a set."""
 
     line: str
     title: tuple[str, ...]
@@ -119,15 +119,15 @@ def _doubt_after_title(query: _Query, text: _Text) -> float:
 @lru_cache(maxsize=4096)
 def _analyse_query(query: str) -> _Query:
     words = _WORD.findall(query)
-    # In a query that is all capitals, capitals mean nothing.
-    names = any(word[0].islower() for word in words)
+    # Capitals mean nothing in a query without small letters.
+    has_names = any(word[0].islower() for word in words)
     stems = [(word, stem) for word in words for stem in _ANALYSER.terms(word)]
-    # A query of function words alone, such as the name of a band, is better than none.
+    # Keep function words if there are no others, as in the name of a band.
     stems = [pair for pair in stems if pair[1] not in _stems(FUNCTION_WORDS)] or stems
     order = [f" {stem} " for _, stem in stems]
     weights: dict[str, float] = {}
     for term, (word, stem) in zip(order, stems, strict=True):
-        weights[term] = max(weights.get(term, 0.0), _weight(word, stem, names))
+        weights[term] = max(weights.get(term, 0.0), _weight(word, stem, has_names))
     phrases = {a + b[1:]: min(weights[a], weights[b]) for a, b in pairwise(order) if a != b}
     return _Query(
         weights=weights,
@@ -138,11 +138,11 @@ def _analyse_query(query: str) -> _Query:
     )
 
 
-def _weight(word: str, stem: str, names: bool) -> float:
+def _weight(word: str, stem: str, has_names: bool) -> float:
     rarity = COMMON if stem in _stems(COMMON_WORDS) else 1.0
     if word[0].isdigit():
         return NUMBER * rarity
-    if names and word[0].isupper():
+    if has_names and word[0].isupper():
         return NAME * rarity
     return rarity * (SHORTEST + (1 - SHORTEST) * min(len(word), LONG_WORD) / LONG_WORD)
 

@@ -22,19 +22,19 @@ from hopgraph.tools.scoring.weights.text_model import (
 
 SEQUENCE, CAUSAL = "SequenceClassification", "CausalLM"
 M3_WEIGHTS = {"dense": 0.4, "sparse": 0.2, "multi-vector": 0.4}
-"""Of BGE-M3's three scores, as its authors weigh them."""
+"""Weights of BGE-M3's three scores, from its authors."""
 _NEEDS_TRANSFORMERS_4 = frozenset({"LayerWiseMiniCPMForCausalLM", "CostWiseGemmaForCausalLM"})
-"""The layerwise and lightweight rerankers, whose classes in FlagEmbedding 1.4 do not load with transformers 5."""
+"""The layerwise and lightweight rerankers, whose classes in FlagEmbedding 1.4 fail with transformers 5."""
 _THRESHOLDS = {"bge-reranker-base": 3.0}
-"""δ by the last part of a model's name, or of its folder: MIGRES's for multi-hop questions (Table 11)."""
-_PROMPT_TOKENS = 64  # what a decoder reads in addition to the pair
+"""δ by the last part of a model's name or folder: MIGRES's for multi-hop questions (Table 11)."""
+_PROMPT_TOKENS = 64  # of a decoder, in addition to the pair
 
 
 def local_reranker(spec: str) -> Reranker:
     """Return a reranker of FlagEmbedding (encoders, decoders such as v2-gemma, BGE-M3) or a CrossEncoder.
 
-    Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities. SpecError for a bad
-    spec, a missing package, or a model that cannot be loaded.
+    Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities. SpecError for an
+    invalid spec, a missing package, or a model that cannot be loaded.
     """
     named = read_spec(spec)
     if named.kind == "cross-encoder":
@@ -132,11 +132,11 @@ def _load_cross_encoder(named: NamedModel, folder: Path, place: Placement) -> Sc
 
 def _check_one_label(named: NamedModel, labels: int) -> None:
     if labels != 1:
-        raise SpecError(f"{named.spec!r}: a reranker gives one score, and this model has {labels} labels; see nli:")
+        raise SpecError(f"{named.spec!r}: a reranker has one output, and this model has {labels} labels; see nli:")
 
 
 def score_distinct(scoring: Scoring, longest: int, tokens: int, pairs: Sequence[Pair]) -> list[float]:
-    """Return the scores of pairs, in order, in batches of about one length, equal pairs scored once.
+    """Return the scores of pairs, in order; distinct pairs are scored once, in batches of similar length.
 
     A pair has at most `longest` tokens, a batch at most `tokens`, padding included.
     """

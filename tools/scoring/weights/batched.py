@@ -1,4 +1,4 @@
-"""One loaded model for the whole process, run by one thread: small requests are joined, large ones split."""
+"""One loaded model per process, run by one thread: small requests are joined, large ones split."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ ResultT = TypeVar("ResultT")
 SharedT = TypeVar("SharedT")
 
 MAX_JOINED = 64
-"""Items up to which waiting requests are joined. More would only make the first of them wait longer."""
+"""Maximum items of joined requests. More would only make the first of them wait longer."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class _Request(Generic[ItemT, ResultT]):
 
 
 class Batched(Generic[ItemT, ResultT]):
-    """A function over a list of items, run in its own thread.
+    """A function over lists of items, run in its own thread.
 
-    Requests come from any thread and any event loop, and are answered in order. Those that wait while another
-    one runs are joined, up to MAX_JOINED items, since a model takes a batch faster than its parts. Callers on an
-    event loop are not blocked, and no thread of a shared pool waits.
+    Requests come from any thread and any event loop, and are answered in order. Those that wait while another one runs
+    are joined, up to MAX_JOINED items, since a model is faster on one batch than on its parts. Callers on an event loop
+    are not blocked, and no thread of a shared pool waits.
     """
 
     def __init__(self, work: Callable[[list[ItemT]], Sequence[ResultT]], name: str = "model") -> None:
-        """Start the thread, by its name; `work` returns one result per item, in order, whatever the others are."""
+        """Start the thread; `work` returns one result per item, in order, independent of the other items."""
         self._work = work
         self._waiting: queue.SimpleQueue[_Request[ItemT, ResultT]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, name=f"hopgraph-{name}", daemon=True).start()
 
     def __call__(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """Return one result per item, in order; from any thread that is not an event loop's, which waits."""
+        """Return one result per item, in order; blocks, so not for an event loop's thread."""
         return self._submit(items).result() if items else []
 
     async def acall(self, items: Sequence[ItemT]) -> list[ResultT]:
@@ -72,7 +72,7 @@ class Batched(Generic[ItemT, ResultT]):
             return
         try:
             results = list(self._work([item for each in requests for item in each.items]))
-        except BaseException as error:  # noqa: BLE001 - raised again where the request came from
+        except BaseException as error:  # noqa: BLE001 - raised again in the requesting thread
             for each in requests:
                 each.future.set_exception(error)
             return
@@ -88,10 +88,10 @@ _registry = threading.Lock()
 
 
 def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
-    """Return the model for this key, made once even when many threads ask at the same time.
+    """Return the model for a key, made once even if many threads ask at the same time.
 
-    Other keys do not wait meanwhile, and a failure is tried again at the next call. Takes as long as loading
-    does, so it belongs in a thread. The key holds whatever makes two models different: kind, folder, device, precision.
+    Other keys are not blocked, and the next call retries after a failure. Takes as long as loading, so call it in a
+    thread. The key holds whatever makes two models different: kind, folder, device, precision.
     """
     with _registry:
         making = _making.setdefault(key, threading.Lock())
@@ -102,7 +102,7 @@ def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
 
 
 def _reset_after_fork() -> None:
-    """Start empty in a forked child, which has neither the threads nor the locks of its parent."""
+    """Reset a forked child, which has neither the threads nor the locks of its parent."""
     global _registry
     _shared.clear()
     _making.clear()
@@ -114,18 +114,18 @@ if hasattr(os, "register_at_fork"):
 
 
 CPU_TOKENS = 2048
-"""Tokens per batch on a CPU: more was not faster, since its caches are small."""
+"""Tokens per batch on a CPU; more was not faster, since its caches are small."""
 MOST_TOKENS = 131_072
 FREE_SHARE = 0.5
-"""Share of the free memory that a batch may take."""
+"""Share of the free memory that a batch may use."""
 _FREE_ON_MPS = 2 * 1024**3  # macOS does not say how much memory is free
 _STORED_PER_TOKEN = 24
-"""Values per token and hidden unit that a layer holds at once: its input, q, k, v, the inner layer, attention."""
+"""Values that a layer holds per token and hidden unit: its input, q, k, v, the inner layer, attention."""
 _CHARACTERS_PER_TOKEN = 3  # at least, in languages with spaces
 
 
 def tokens_per_batch(config: Any, place: Placement) -> int:
-    """Return how many tokens, padding included, go through a model at once, by the memory that is free now."""
+    """Return the tokens to run through a model at once, padding included, given the free memory."""
     if place.device == "cpu":
         return CPU_TOKENS
     width = max(int(getattr(config, name, 0) or 0) for name in ("hidden_size", "d_model", "d_ff")) or 1024
@@ -136,7 +136,7 @@ def tokens_per_batch(config: Any, place: Placement) -> int:
 
 
 def estimate_tokens(texts: Iterable[str], longest: int) -> list[int]:
-    """Estimate the tokens of each text by its characters, at most `longest`: enough to sort by length."""
+    """Estimate the tokens of each text by its characters, at most `longest`; good enough to sort by length."""
     return [min(longest, len(text) // _CHARACTERS_PER_TOKEN + 2) for text in texts]
 
 
@@ -152,15 +152,15 @@ def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
 
 
 class ForwardError(Exception):
-    """A model failed; no RuntimeError, as FlagEmbedding would answer that with smaller batches."""
+    """A model failed. Not a RuntimeError, which FlagEmbedding would answer with smaller batches."""
 
 
 class SingleForward:
     """A model inside FlagEmbedding, which would run the first batch of every call twice, to see whether it fits.
 
-    The second run returns the first one's output. FlagEmbedding answers any RuntimeError with smaller batches, down
-    to none; so a full memory leaves as MemoryError, which halves our own batch, and all others as `ForwardError`,
-    which `run_in_batches` turns into a ModelError outside.
+    The second run returns the first one's output. FlagEmbedding answers any RuntimeError with smaller batches, down to
+    none; so running out of memory raises MemoryError, which halves our own batch, and all else `ForwardError`, which
+    `run_in_batches` turns into a ModelError.
     """
 
     def __init__(self, model: Any) -> None:
@@ -191,10 +191,10 @@ class SingleForward:
 def run_in_batches(
     items: Sequence[ItemT], lengths: Sequence[int], tokens: int, work: Callable[[list[ItemT]], Iterable[ResultT]]
 ) -> list[ResultT]:
-    """Return what `work` makes of each item, in order; where memory is exhausted, the batch is halved.
+    """Return the results of `work` for all items, in order; if memory runs out, the batch is halved.
 
-    `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included. SpecError
-    where a single item does not fit into memory, ModelError if a model of FlagEmbedding failed.
+    `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included. SpecError if
+    a single item does not fit into memory, ModelError if a FlagEmbedding model failed.
     """
     torch = require("torch")
     results: dict[int, ResultT] = {}

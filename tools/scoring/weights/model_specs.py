@@ -1,4 +1,4 @@
-"""Specs of models with weights, `KIND:NAME_OR_PATH?option=value&…`: where they say that a model runs, and its files."""
+"""Specs of models with weights, `KIND:NAME_OR_PATH?option=value&…`: where a model runs, and where its files are."""
 
 import json
 import os
@@ -33,17 +33,17 @@ class NamedModel:
 
     @property
     def limits(self) -> tuple[str | None, ...]:
-        """The options other than its place that make two loaded models different."""
+        """Options, other than those of its placement, in which two loaded models may differ."""
         return tuple(self.options.get(option) for option in ("max_length", "batch_tokens", "label"))
 
 
 def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
-    """Parse a spec; SpecError if nothing follows the colon, or an option is not among `allowed`."""
+    """Parse a spec; SpecError if it names no model, or has an option that is not among `allowed`."""
     spec = spec.strip()
     kind, _, rest = spec.partition(":")
     name, _, query = rest.partition("?")
     if not name:
-        raise SpecError(f"{spec!r} lacks a model: write {kind}:NAME_OR_PATH")
+        raise SpecError(f"{spec!r} names no model: write {kind}:NAME_OR_PATH")
     options = dict(parse_qsl(query, keep_blank_values=True))
     for option in options:
         if option not in allowed:
@@ -52,7 +52,7 @@ def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
 
 
 def number_option(named: NamedModel, option: str, default: int) -> int:
-    """Return an option's value, a whole number from 1 on (else SpecError); `default` where it is not given."""
+    """Return an option's value, an integer from 1 (else SpecError), or `default`."""
     text = named.options.get(option)
     if text is None:
         return default
@@ -62,7 +62,7 @@ def number_option(named: NamedModel, option: str, default: int) -> int:
 
 
 def share_option(named: NamedModel, option: str, default: ShareT) -> float | ShareT:
-    """Return an option's value, a number from 0 to 1, else SpecError; `default` where it is not given."""
+    """Return an option's value, a number from 0 to 1 (else SpecError), or `default`."""
     text = named.options.get(option)
     if text is None:
         return default
@@ -78,7 +78,7 @@ def share_option(named: NamedModel, option: str, default: ShareT) -> float | Sha
 def resolve_by_kind(
     what: str, spec: str, kinds: Mapping[str, Callable[[str], ModelT]], valid: str, hint: str = ""
 ) -> ModelT:
-    """Return what `kinds` makes of a whole spec, by the part before its colon; SpecError if it has no such kind."""
+    """Call the function in `kinds` for the part of the spec before its colon; SpecError if there is none."""
     kind, colon, _ = spec.partition(":")
     if not colon or kind not in kinds:
         raise SpecError(f"{what} {redact(spec)!r} is unknown{hint}; use one of: {valid}")
@@ -86,12 +86,12 @@ def resolve_by_kind(
 
 
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-"""Names of precisions in specs, and in torch."""
+"""Precisions by their names in specs, with those in torch."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a model runs, and how precisely."""
+    """Where a model runs, and with which precision."""
 
     device: str
     """A torch device: cpu, cuda:0, mps."""
@@ -105,10 +105,10 @@ class Placement:
 
 
 def placement_of(named: NamedModel) -> Placement:
-    """Return device and precision: the spec's, else `HOPGRAPH_DEVICE` and `HOPGRAPH_DTYPE`, else the defaults.
+    """Return device and precision from the spec, else `HOPGRAPH_DEVICE` and `HOPGRAPH_DTYPE`, else the defaults.
 
-    The default device (`auto`) is the first GPU if there is one, else the CPU; the default precision is fp32,
-    in which the papers' thresholds were found. SpecError for what is unknown, or what this machine does not have.
+    The default device (`auto`) is the first GPU if there is one, else the CPU; the default precision is fp32, for which
+    the papers' thresholds were found. SpecError for an unknown value, or one that this machine does not support.
     """
     device, device_source = _setting(named, "device", "auto")
     dtype, dtype_source = _setting(named, "dtype", "fp32")
@@ -121,7 +121,7 @@ def placement_of(named: NamedModel) -> Placement:
 
 
 def _setting(named: NamedModel, option: str, default: str) -> tuple[str, str]:
-    """Return the value, and the spec or variable that gives it."""
+    """Return the value, and the spec or variable that sets it."""
     if option in named.options:
         return named.options[option], named.spec
     variable = f"HOPGRAPH_{option.upper()}"
@@ -144,16 +144,16 @@ def _device(name: str, source: str) -> str:
 REACH_SECONDS = 10.0
 """Timeout for the hub's list of a model's files."""
 M3_HEADS = ("colbert_linear.pt", "sparse_linear.pt")
-"""BGE-M3's layers outside its encoder, which FlagEmbedding reads as tensors alone."""
+"""BGE-M3's layers outside its encoder, which FlagEmbedding reads as tensors only."""
 _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", ".metadata"})
 _OTHER_RUNTIMES = frozenset({"onnx", "openvino", "coreml", "tf", "flax", "original"})
 
 
 def locate(named: NamedModel) -> Path:
-    """Return the folder with a model's files; they are downloaded where they are in no folder and no cache.
+    """Return the folder with a model's files; download them if they are neither in a folder nor in the cache.
 
-    A cached model is not looked up on the hub, so that it opens at once and without network. SpecError for no such
-    folder and no such model, or where the hub cannot be reached; it says what was tried.
+    A cached model is not looked up on the hub, so that it opens at once and offline. SpecError, which says what was
+    tried, if there is no such folder or model, or the hub cannot be reached.
     """
     folder = Path(named.name).expanduser()
     if folder.is_dir():
@@ -166,7 +166,7 @@ def locate(named: NamedModel) -> Path:
 
 
 def _checked(named: NamedModel, folder: Path) -> Path:
-    """Refuse a folder that cannot hold a model, before a library says so at length."""
+    """Return a folder that can hold a model, else raise SpecError before a library fails with a long message."""
     if not any((folder / name).is_file() for name in ("config.json", "modules.json")):
         raise SpecError(f"{named.spec!r}: {folder} contains no model: it has no config.json")
     if not _has_weights(folder):
@@ -175,7 +175,7 @@ def _checked(named: NamedModel, folder: Path) -> Path:
 
 
 def _has_weights(folder: Path) -> bool:
-    """Return whether the weights and all of their parts are there: a download may have been interrupted."""
+    """Return whether all parts of the weights are there; a download may have been interrupted."""
     indexes = [*folder.glob("*.safetensors.index.json"), *folder.glob("*.bin.index.json")]
     if indexes:
         return any(all((folder / part).is_file() for part in _parts(index)) for index in indexes)
@@ -183,7 +183,7 @@ def _has_weights(folder: Path) -> bool:
 
 
 def _parts(index: Path) -> set[str]:
-    """Return the files that an index of weights lists; for a damaged index one that does not exist."""
+    """Return the files that a weights index lists; for a damaged index, one that does not exist."""
     try:
         return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (ValueError, KeyError, AttributeError, TypeError):
@@ -222,7 +222,7 @@ def _transport_errors() -> list[type[Exception]]:
 def wanted_files(names: Sequence[str]) -> list[str]:
     """Return the files to download, in order: those of torch and of the tokenizer, no code.
 
-    `.bin` files are taken only in folders without `.safetensors`; they are then read as tensors alone.
+    `.bin` files are wanted only in folders without `.safetensors`; they are then read as tensors only.
     """
     paths = [PurePosixPath(name) for name in names if PurePosixPath(name).suffix in _KEPT or name in M3_HEADS]
     kept = [path for path in paths if _OTHER_RUNTIMES.isdisjoint(path.parts[:-1])]

@@ -1,4 +1,4 @@
-"""Loading a transformers model, and what to check before any library may load one."""
+"""Load a transformers model, and check its files before any library loads them."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, locate, number_option, placement_of
 
 USUAL_LENGTH = 512
-"""The longest text in tokens, unless something else is said: what most of these models were trained on."""
+"""Default maximum tokens of a text: what most of these models were trained with."""
 _ROBERTA_OFFSET = 2  # RoBERTa and its kin count positions from the padding token's id
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
 _FILE_ERRORS = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, ImportError)
@@ -37,10 +37,10 @@ class TextModel:
     tokens: int
     """Tokens per batch, padding included."""
     max_length: int
-    """Tokens of one text at most, special ones included."""
+    """Maximum tokens of a text, special ones included."""
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of each text, without special ones."""
+        """Return the number of tokens of each text, without special ones."""
         if not texts:
             return []
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
@@ -48,10 +48,10 @@ class TextModel:
     def run(
         self, texts: Sequence[str] | Sequence[Pair], forward: Callable[[dict[str, Any]], Any], truncation: bool | str
     ) -> list[list[float]]:
-        """Run texts, or pairs of texts, through the model in batches; return the values of each, in order.
+        """Run texts, or pairs of texts, through the model in batches; return the output values of each, in order.
 
         `forward` takes padded tensors of shape (texts, longest) by name and returns (texts, values); `truncation` is
-        what the tokenizer may cut.
+        passed to the tokenizer.
         """
 
         def work(batch: list[Any]) -> list[list[float]]:
@@ -69,7 +69,7 @@ class TextModel:
 
 @contextmanager
 def loading(spec: str, folder: str) -> Generator[None]:
-    """Turn any error of a library about a model's files into a SpecError of one line that names spec and folder.
+    """Turn library errors about a model's files into a SpecError of one line that names spec and folder.
 
     Meanwhile transformers shows no progress bars, advice to programmers or FutureWarnings.
     """
@@ -102,7 +102,7 @@ def loading(spec: str, folder: str) -> Generator[None]:
 def local_scorer(
     named: NamedModel, threshold: ThresholdT, load: Callable[[NamedModel, Path, Placement], Scoring]
 ) -> PairScorer[ThresholdT]:
-    """Return a scorer whose model is loaded once for the process, and run by one thread; SpecError if it cannot."""
+    """Return a scorer with a model loaded once per process and run by one thread; SpecError if it cannot be."""
     folder, place = locate(named), placement_of(named)
     key = (named.kind, folder, place, named.limits)
     return PairScorer(named.spec, threshold, shared(key, lambda: Batched(load(named, folder, place), named.spec)).acall)
@@ -111,9 +111,9 @@ def local_scorer(
 def load_text_model(
     named: NamedModel, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
 ) -> TextModel:
-    """Load a model with the head for a task (as transformers ends its classes: Seq2SeqLM), and its tokenizer.
+    """Load a tokenizer and a model with the head for a task, by the end of transformers' class names, e.g. Seq2SeqLM.
 
-    SpecError where the files cannot be loaded, or the model was not trained for this task.
+    SpecError if the files cannot be loaded, or the model was not trained for this task.
     """
     check_weights(named, folder, task)
     transformers = require("transformers")
@@ -129,11 +129,10 @@ def load_text_model(
 
 
 def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
-    """Refuse a model whose files cannot be loaded safely, or lack weights (SpecError), before any library loads them.
+    """Raise SpecError for a model whose files cannot be loaded safely, or lack weights, before any library loads them.
 
-    Only safetensors, or `.bin` files read as tensors alone; no code of the model's own. A library would load a model
-    that lacks some with random ones in their place, and most libraries cannot be asked about it. The task is empty
-    for a model without a head, whose pooler may be missing.
+    Only safetensors, or `.bin` files read as tensors only; no custom code. A library would fill missing weights with
+    random ones, and most do not report it. The task is empty for a model without a head, whose pooler may be missing.
     """
     auto = getattr(require("transformers"), f"AutoModelFor{task}" if task else "AutoModel")
     with loading(named.spec, str(folder)):
@@ -147,7 +146,7 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
 
 
 def architectures(named: NamedModel, folder: Path) -> list[str]:
-    """Return the names of the classes that a model's config gives, mostly one; SpecError if it is unreadable."""
+    """Return the class names in a model's config, mostly one; SpecError if it is unreadable."""
     try:
         config: Any = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return [str(each) for each in config.get("architectures") or ()]
@@ -156,14 +155,14 @@ def architectures(named: NamedModel, folder: Path) -> list[str]:
 
 
 def max_length_of(named: NamedModel, config: Any, tokenizer: Any, usual: int = USUAL_LENGTH) -> int:
-    """Return how many tokens of a text are read: the spec's number, else the usual one as far as the model allows.
+    """Return the maximum tokens of a text: the spec's number, else the usual one within the model's limit.
 
-    SpecError where the spec asks for more than the model has positions.
+    SpecError if the spec asks for more than the model has positions.
     """
     positions = int(getattr(config, "max_position_embeddings", 0) or 0)
     if "roberta" in config.model_type:
         positions -= _ROBERTA_OFFSET
-    if positions <= 0 or not getattr(config, "position_biased_input", True):  # only relative positions
+    if positions <= 0 or not getattr(config, "position_biased_input", True):  # relative positions only
         positions = sys.maxsize
     asked = number_option(named, "max_length", min(usual, positions, int(tokenizer.model_max_length)))
     if asked > positions:

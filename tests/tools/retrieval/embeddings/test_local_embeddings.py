@@ -111,14 +111,14 @@ async def test_minilm_gives_the_vectors_of_its_library(minilm: Path) -> None:
 def test_a_spec_is_recorded_so_that_it_holds_elsewhere(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bert.parent)
     model = resolve_embeddings("contriever:bert?device=cpu&batch_tokens=512&max_length=64&query_prefix=q:+")
-    assert model.facts.model == f"contriever:{bert}?max_length=64&query_prefix=q%3A+"
+    assert model.info.model == f"contriever:{bert}?max_length=64&query_prefix=q%3A+"
     monkeypatch.chdir("/")
-    resolve_embeddings(model.facts.model).check(model.facts, "index")
+    resolve_embeddings(model.info.model).check(model.info, "index")
 
 
 def test_other_weights_under_the_same_path_are_noticed(bert: Path, tmp_path: Path) -> None:
-    facts = resolve_embeddings(f"contriever:{bert}?device=cpu").facts
-    with pytest.raises(CorpusError, match="built with another model"):
+    facts = resolve_embeddings(f"contriever:{bert}?device=cpu").info
+    with pytest.raises(CorpusError, match="not built with"):
         resolve_embeddings(f"flag:{bert}?device=cpu&normalise=no").check(facts, "my-index")
     half = resolve_embeddings(f"contriever:{bert}?device=cpu&dtype=bf16")
     half.check(facts, "my-index")

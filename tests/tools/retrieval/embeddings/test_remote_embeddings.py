@@ -50,7 +50,7 @@ async def test_queries_are_embedded_on_any_event_loop(served: EmbeddingApp, addr
     [
         (PlainTextResponse("no such model", 404), "HTTP 404: no such model"),
         (JSONResponse({"data": []}), "0 vectors for 1 texts"),
-        (JSONResponse({"data": [{"index": 0, "embedding": []}]}), "gave 1 vectors of"),
+        (JSONResponse({"data": [{"index": 0, "embedding": []}]}), "returned 1 vectors of"),
         (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "could not convert string to float"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_spec_is_taken_apart(spec: str, uri: str, collection: str, mode: str |
         ("elasticsearch:host:9200#wiki", "must begin with http"),
         ("milvus:wiki.db#wiki?mode=both", "mode 'both' is unknown; use one of: bm25, dense, hybrid"),
         ("milvus:wiki.db#wiki?k=3", "option 'k' is unknown; valid: mode, bm25_weight and links"),
-        ("solr:http://host#wiki", "no engine is called 'solr'"),
+        ("solr:http://host#wiki", "there is no engine 'solr'"),
     ],
 )
 def test_a_bad_spec_says_what_is_wrong_and_what_is_valid(spec: str, problem: str) -> None:

@@ -83,9 +83,9 @@ def test_a_collection_of_somebody_else_or_of_another_kind_is_refused(server: Ela
     with pytest.raises(CorpusError, match=r"was filled with --dense object:HashedWords; do so again"):
         index_into(target, corpus)
     for use in (lambda: index_into(target, corpus, dense=SMALL), lambda: resolve_engine(target, SMALL)):
-        with pytest.raises(CorpusError, match="vectors have 32 numbers, those of 'object:HashedWords' have 16"):
+        with pytest.raises(CorpusError, match="vectors have 32 dimensions, those of 'object:HashedWords' have 16"):
             use()
-    with pytest.raises(SpecError, match="it was an object in code: pass it again"):
+    with pytest.raises(SpecError, match="it was passed as an object: pass it again"):
         resolve_engine(target)
     with pytest.raises(CorpusError, match="has english passages, not german ones"):
         index_into(target, corpus, dense=MODEL, language="de")
@@ -121,7 +121,7 @@ def test_bad_records_are_refused_or_counted(server: ElasticsearchServer, tmp_pat
 def test_keys_come_from_the_environment_and_are_never_shown(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ElasticsearchServer(api_key="c2VjcmV0LWtleQ==") as server:
         target = f"elasticsearch:{server.url}#kept"
-        with pytest.raises(CorpusError, match="refuses the key; set HOPGRAPH_ELASTICSEARCH_API_KEY"):
+        with pytest.raises(CorpusError, match="rejects the key; set HOPGRAPH_ELASTICSEARCH_API_KEY"):
             index_into(target, corpus)
         monkeypatch.setenv("HOPGRAPH_ELASTICSEARCH_API_KEY", "c2VjcmV0LWtleQ==")
         assert index_into(target, corpus).total == 1234

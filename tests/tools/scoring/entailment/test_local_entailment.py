@@ -128,7 +128,7 @@ def test_a_hypothesis_longer_than_the_model_leaves_room_for_the_premise() -> Non
 
 def test_no_label_or_two_labels_for_entailment_are_refused(tmp_path: Path, folders: dict[str, Path]) -> None:
     unnamed = tiny_models.bert(tmp_path / "unnamed", labels={0: "LABEL_0", 1: "LABEL_1"})
-    with pytest.raises(SpecError, match=r"no label says entailment: LABEL_0, LABEL_1; name it with \?label=NAME"):
+    with pytest.raises(SpecError, match=r"no label means entailment: LABEL_0, LABEL_1; name it with \?label=NAME"):
         resolve_entailment(f"nli:{unnamed}")
     named = resolve_entailment(f"nli:{unnamed}?label=LABEL_1").score(pairs(3))
     assert named == pytest.approx(sequence_probabilities(unnamed, pairs(3), 1), abs=1e-5)
@@ -153,5 +153,5 @@ def test_the_entailing_label_is_found(labels: list[str], index: int) -> None:
 
 @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1"], ["entailment", "supported"], []])
 def test_labels_that_do_not_say_are_refused(labels: list[str]) -> None:
-    with pytest.raises(ValueError, match="label says entailment"):
+    with pytest.raises(ValueError, match="label means entailment"):
         entailing_label(labels)

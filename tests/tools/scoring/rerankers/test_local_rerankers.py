@@ -229,7 +229,7 @@ async def test_twenty_callers_load_a_model_once_and_get_their_own_scores(
 
 def test_wrong_models_are_refused_by_name(tmp_path: Path, cross_folder: Path, bge_folder: Path) -> None:
     three = tiny_models.bert(tmp_path / "three", labels={0: "a", 1: "b", 2: "c"})
-    with pytest.raises(SpecError, match="a reranker gives one score, and this model has 3 labels"):
+    with pytest.raises(SpecError, match="a reranker has one output, and this model has 3 labels"):
         resolve_reranker(f"bge:{three}")
     with pytest.raises(SpecError, match="3 labels"):
         resolve_reranker(f"cross-encoder:{three}")

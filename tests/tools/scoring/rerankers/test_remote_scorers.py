@@ -62,7 +62,7 @@ def test_entailment_is_read_by_its_label(app: ScoringApp, server: LoopbackServer
     assert checker.score(some) == [overlap(hypothesis, premise) for premise, hypothesis in some]
     assert sorted(len(each["inputs"]) for each in app.asked) == [13, 32, 32, 32, 32]
     assert resolve_entailment(f"{server.url}?label=neutral").score(some[:1]) == [1 - overlap(some[0][1], some[0][0])]
-    with pytest.raises(ModelError, match="no label says entailment: "):
+    with pytest.raises(ModelError, match="no label means entailment: "):
         resolve_entailment(f"{server.url}?label=LABEL_7").score(some[:1])
 
 
