@@ -9,9 +9,9 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, with these arguments or the process's, and return its exit code.
+    """Run the command line with these arguments, or the process's, and return its exit code.
 
-    What it raises on purpose, and what the machine refuses, is one line on standard error; a bug stays a traceback.
+    Expected errors, and those of the machine, are one line on standard error; a bug has a traceback.
     """
     from hopgraph.tools.apps.cli.app import run_app
 
@@ -19,10 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def script() -> None:
-    """Run the command line as the program `hopgraph`, and exit the process with its exit code."""
+    """Run the command line as the program `hopgraph`, and exit with its exit code."""
     code = main()
     if code == INTERRUPTED:
-        # Other threads are not waited for; everything important is on disk.
+        # Do not wait for other threads: everything important is on disk.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

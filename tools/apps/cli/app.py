@@ -16,12 +16,11 @@ from hopgraph.tools.apps.cli import INTERRUPTED
 from hopgraph.tools.apps.cli.command_options import commands
 
 WRONG_USE, FAILED = 2, 1
-"""Exit codes: an option, a setting, a spec or a question that is wrong; a corpus, a model, a prompt file or a disk
-that fails at run time."""
+"""Exit codes: a wrong option, setting, spec or question; a failure of a corpus, model, prompt file or disk."""
 
 
 class _Program(TyperGroup):
-    """The commands; typer itself would exit silently on Ctrl-C."""
+    """The commands; typer alone would exit silently on Ctrl-C."""
 
     @override
     def invoke(self, ctx: Any) -> Any:
@@ -32,18 +31,18 @@ class _Program(TyperGroup):
             kept = "; finished work is kept; run the same command to resume" if resumes else ""
             _say(f"interrupted{kept}")
             raise typer.Exit(INTERRUPTED) from None
-        except typer.BadParameter as error:  # of options that do not go together
+        except typer.BadParameter as error:  # for options that exclude each other
             error.ctx = error.ctx or ctx
             raise
 
 
 app = typer.Typer(
     cls=_Program,
-    epilog='Start with:  hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
+    epilog='\b\nExample:\nhopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
 
 
@@ -85,7 +84,7 @@ def run_app(arguments: Sequence[str] | None) -> int:
         _say(f"{message}; see {' '.join(filter(None, words))} --help")
         return error.exit_code
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # the reader of the output, such as `head`, has ended
+        if not isinstance(error, BrokenPipeError):  # the reader of the output, such as `head`, has exited
             place = f"{error.filename}: " if error.filename else ""
             _say(f"{place}{error.strerror or error}")
         _discard_output()
@@ -94,7 +93,7 @@ def run_app(arguments: Sequence[str] | None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except Exception as error:
-        from hopgraph.state.errors import HopgraphError, SettingsError  # only now, as that takes most of a second
+        from hopgraph.state.errors import HopgraphError, SettingsError  # only now, since it is slow
 
         if not isinstance(error, HopgraphError):
             raise
@@ -110,7 +109,7 @@ def _say(message: str) -> None:
 
 
 def _discard_output() -> None:
-    """Discard what standard output cannot take; Python would otherwise complain again at exit."""
+    """Discard what standard output cannot take, since Python would complain again at exit."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

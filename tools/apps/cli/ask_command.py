@@ -1,4 +1,4 @@
-"""`hopgraph ask`: answer a question and show how, with reviews of queries and evidence on the terminal."""
+"""`hopgraph ask`: answer a question and show how, with human review of queries and evidence on the terminal."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 _THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}  # the only thread of a run that can pause
-_PASSAGE_SHOWN = 300  # characters of a passage that are shown of it
+_PASSAGE_SHOWN = 300  # maximum characters shown of a passage
 _HELP = {
     "queries": "Enter: send · n: send none · d 1 2: drop · e 1: edit · a: add · q: quit",
     "evidence": "Enter: use · n: use none · d 1 2: drop · e 1: edit · q: quit",
@@ -51,7 +51,7 @@ def run_ask(options: AskOptions) -> None:
         raise SettingsError(f"--save {str(options.save)!r:.80}: this is a folder; name a file in it")
     question = checked_question(_read_question(options.question))
     graph: Graph = method.graph
-    if options.review or not method.is_built_in:  # its runs can pause
+    if options.review or not method.is_built_in:  # its runs may pause
         graph = method.build().compile(checkpointer=InMemorySaver(), name=graph.get_name())
     narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
     if not options.as_json:
@@ -92,7 +92,7 @@ def _answer(
 async def _run(
     graph: Graph, given: Any, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], list[Interrupt]]:
-    """Run a graph to its end or to a pause, showing each superstep; return the last state and the pauses."""
+    """Run a graph to its end or to a pause, showing each step; return the last state and the pauses."""
     state: Mapping[str, Any] = {}
     paused: list[Interrupt] = []
     modes: list[StreamMode] = ["custom", "values", "tasks"]
@@ -102,7 +102,7 @@ async def _run(
             if mode == "custom":
                 display.print_lines(narrator.add_event(chunk))
             elif namespace:
-                continue  # of subgraphs only what they report is shown
+                continue  # only the events of subgraphs are shown
             elif mode == "values":
                 paused += chunk.get("__interrupt__", ())
                 if "passages" not in chunk:
@@ -110,7 +110,7 @@ async def _run(
                 state = chunk
                 display.print_lines(narrator.add_passages(chunk["passages"]))
                 display.show_tree(chunk["question"], narrator.events)
-            elif "input" in chunk:  # a task begins; its end is reported, too
+            elif "input" in chunk:  # a task starts; its end is reported as well
                 display.show_node(chunk["name"])
     display.print_lines(narrator.flush())
     return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
@@ -128,7 +128,7 @@ def _read_question(given: str) -> str:
 
 
 def _review_settings(choice: str) -> list[str]:
-    """Return the settings that a choice of `--review` stands for, in the form of `--set`."""
+    """Return the settings that a value of `--review` stands for, in the form of `--set`."""
     if not sys.stdin.isatty():
         raise SettingsError("--review needs a terminal for input; run it in one")
     return [f"review_{kind}=true" for kind in _HELP if choice in (kind, "all")]
@@ -141,7 +141,7 @@ def _read_line() -> str:
 
 
 def _ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
-    """Show what a run paused with and return what to resume it with: a review, or an answer in text."""
+    """Show a pause to the user; return the value to resume the run with: a review, or the text of an answer."""
     if asked := question_of_others(payload):
         print_line(console, asked, "bold")
         console.print(Text("> ", "cyan"), end="")
@@ -150,7 +150,7 @@ def _ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
 
 
 class ReviewPrompt:
-    """A person's review of what a run paused with (see `hopgraph.nodes.core.human_review`)."""
+    """A user's review of a paused run (see `hopgraph.nodes.core.human_review`)."""
 
     def __init__(self, console: Console, payload: Mapping[str, Any], read: Callable[[], str] = _read_line) -> None:
         self.console, self.payload, self.read, self.kind = console, payload, read, str(payload["kind"])
@@ -158,7 +158,7 @@ class ReviewPrompt:
         """The remaining entries, in the form to send back."""
 
     def ask(self) -> dict[str, Any]:
-        """Ask until the person is done; return what to resume the run with. Quitting is a KeyboardInterrupt."""
+        """Prompt until the user is done; return the value to resume the run with. Quitting is a KeyboardInterrupt."""
         print_line(self.console, f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
         if problem := self.payload.get("problem"):
             print_line(self.console, str(problem), "bold yellow")

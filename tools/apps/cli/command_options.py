@@ -1,4 +1,4 @@
-"""Commands declared as dataclasses with a field for each option or argument; and shared options."""
+"""Commands as dataclasses, with a field for each option or argument; and options that several commands share."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -12,20 +12,20 @@ from typing_extensions import dataclass_transform
 OptionsT = TypeVar("OptionsT")
 
 SOME_FAILED, LIMIT_REACHED, MOST_UNUSABLE = 3, 4, 5
-"""Exit codes of a run that is not stopped by an error: questions failed, --max-calls or --max-cost ended it, or most of
-the model's replies could not be used. Of several that hold, the first."""
+"""Exit codes of a finished run: questions failed, --max-calls or --max-cost was reached, or most replies were unusable.
+If several apply, the first."""
 
 commands = typer.Typer()
-"""Every command, in the order in which the declaring modules are imported."""
+"""Every command, in the order in which their modules are imported."""
 
 
 def option(text: str, *names: str, default: Any = None, **about: Any) -> Any:
-    """Return a dataclass field for an option of a command; `text` is its help, `about` goes to `typer.Option`."""
+    """Return a dataclass field for an option; `text` is its help, `about` goes to `typer.Option`."""
     return field(default=default, metadata={"names": names, "about": {"help": text, **about}})
 
 
 def flag(text: str, *names: str) -> Any:
-    """Return a field for a flag, off by default."""
+    """Return a dataclass field for a flag, off by default."""
     return option(text, *names, default=False)
 
 
@@ -38,11 +38,11 @@ def command(
     Each field is made by `option` or `flag`, or annotated with a `typer.Option` or `typer.Argument`.
 
     Args:
-        work: What does it, and so its name, as `MODULE.run_NAME` in this folder; imported when the command runs, so
-            that `--help` and a wrong option are answered at once. It returns an exit code, or nothing.
-        examples: Of its use, for the end of the help page.
-        defaults: In place of fields' defaults.
-        about: More for `typer.Typer.command`.
+        work: `MODULE.run_NAME` in this package, which runs the command NAME. It is imported only then, so that `--help`
+            and wrong options are answered at once. It returns an exit code or None.
+        examples: Shown at the end of the help.
+        defaults: Override fields' defaults.
+        about: Passed to `typer.Typer.command`.
     """
     module, _, work_name = work.rpartition(".run_")
 
@@ -63,7 +63,7 @@ def command(
 
         run.__doc__ = options.__doc__
         run.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
-        epilog = "\n".join(["\b", "Examples:", *examples])  # \b: lines are not joined, so that they can be copied
+        epilog = "\n".join(["\b", "Examples:", *examples])  # \b: lines are not joined
         commands.command(work_name.replace("_", "-"), epilog=epilog, **about)(run)
         return options
 
@@ -75,8 +75,8 @@ ModelOption = Annotated[
     typer.Option(
         metavar="SPEC",
         show_default="HOPGRAPH_MODEL, else offline:extractive",
-        help="openai:NAME, openai:NAME?base_url=URL, gguf:FILE, PROVIDER:NAME, or offline:extractive, which is "
-        "a set of extractive rules, not a language model.",
+        help="openai:NAME, openai:NAME?base_url=URL, gguf:FILE, PROVIDER:NAME, or offline:extractive (rules, not a "
+        "language model).",
     ),
 ]
 CorpusOption = Annotated[
@@ -84,7 +84,7 @@ CorpusOption = Annotated[
     typer.Option(
         metavar="DIR|SPEC",
         show_default="HOPGRAPH_RETRIEVER, else sample",
-        help="A folder made by `hopgraph index`, or a retriever's spec.",
+        help="A folder made by `hopgraph index`, or a retriever's spec, e.g. hybrid:DIR or web:wikipedia.",
     ),
 ]
 METHOD_HELP = "A name from `hopgraph methods`, or your method: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."

@@ -20,7 +20,7 @@ from hopgraph.tools.apps.cli.command_options import (
 
 
 class _AskCommand(TyperCommand):
-    """A command that detects a question without quotes."""
+    """A command that points out a question without quotes."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -47,17 +47,18 @@ class AskOptions:
     method: str = option(METHOD_HELP, default="migres", metavar="NAME|FILE.py")
     model: ModelOption = None
     corpus: CorpusOption = None
-    preset: str | None = option("The paper's settings for a family of data sets.", metavar="FAMILY")
+    preset: str | None = option(
+        "Use the paper's settings for a family of data sets; `hopgraph methods NAME` lists them.", metavar="FAMILY"
+    )
     assignments: list[str] | None = option(
-        "A setting of the method; `hopgraph methods NAME` lists them.", "--set", metavar="KEY=VALUE"
+        "Set a setting of the method; repeatable. `hopgraph methods NAME` lists them.", "--set", metavar="KEY=VALUE"
     )
     as_json: JsonOption = False
     verbose: VerboseOption = False
     quiet: bool = flag("Show only the answer and its sources.", "--quiet", "-q")
     save: Path | None = option("Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json")
     review: Literal["queries", "evidence", "all"] | None = option(
-        "Pause for you to approve, edit or reject the queries, the evidence or both.",
-        metavar="queries|evidence|all",
+        "Pause for you to approve, edit or reject the queries, the evidence or both."
     )
 
     def __post_init__(self) -> None:
@@ -78,60 +79,60 @@ class AskOptions:
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
 class IndexOptions:
-    """Build or update an index of your documents. It has BM25, and vectors if you name a model."""
+    """Build or update an index of your documents. It has BM25, and vectors with --dense or --colbert."""
 
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder of documents, or a corpus file.")]
     out: Path | None = option(
-        "The index's folder. An existing index of SOURCE is updated: only changed files are read, and passages of "
+        "The folder of the index. An existing index of SOURCE is updated: only changed files are read, and passages of "
         "deleted files are removed.",
         metavar="DIR",
     )
     to: str | None = option(
-        "A search engine's collection to stream into, instead of a folder: milvus:FILE.db#COLLECTION, "
+        "A collection of a search engine to fill, instead of a folder: milvus:FILE.db#COLLECTION, "
         "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
         metavar="SPEC",
     )
     format_name: str | None = option(
-        "A format of docs/data_formats.md, e.g. beir, hipporag, flashrag, msmarco, hotpotqa, or text (documents).",
+        "The format of SOURCE, one of docs/data_formats.md, e.g. text (documents), beir, flashrag or hotpotqa.",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
     )
     skip_invalid: bool = flag("Skip invalid records and count them.")
-    follow_links: bool = flag("Follow links in a folder of documents.")
+    follow_links: bool = flag("Follow symbolic links in a folder of documents.")
     exclude: list[str] | None = option(
-        "Exclude files of a folder by a pattern as in .gitignore; repeatable. The folder's .hopgraphignore is read, "
-        "too.",
+        "Exclude files of a folder by a pattern as in .gitignore; repeatable. Add to the folder's .hopgraphignore to "
+        "exclude them always.",
         metavar="PATTERN",
     )
     show: Path | None = option(
-        "Print the passages of this file of SOURCE as they would be searched and cited, and stop.", metavar="FILE"
+        "Only print the passages of this file of SOURCE, as they would be searched and cited.", metavar="FILE"
     )
     language: str | None = option(
-        "The documents' language, e.g. de, fr, zh, ja or ko. It determines stop words and stemming, or character "
-        "bigrams for scripts without spaces (zh-words, ja-words, th-words: words; need the extra `languages`).",
+        "The documents' language, e.g. de, fr, zh, ja or ko, for stop words and stemming, or character bigrams in "
+        "scripts without spaces (words with zh-words, ja-words and th-words, which need the extra `languages`).",
         metavar="CODE",
-        show_default="that of each document, else en",
+        show_default="detected for each document, else en",
     )
     ocr: str | None = option(
-        "Read scanned PDF pages with Tesseract in these languages, e.g. eng+deu. The extra `ocr` has the data "
-        "for eng; TESSDATA_PREFIX names a folder with others. About a second per page.",
+        "Read scanned PDF pages with Tesseract in these languages, e.g. eng+deu; about a second per page. Needs the "
+        "extra `ocr`, which has the data for eng; TESSDATA_PREFIX names a folder with others.",
         metavar="CODES",
     )
     chunk_words: int | None = option(
         "Approximate words per passage.",
         metavar="N",
-        show_default="100, or that of the index being updated",
+        show_default="100, or as before for an index being updated",
     )
-    overlap: int | None = option("Maximum overlap of consecutive passages, in words.", metavar="N", show_default="0")
+    overlap: int | None = option("Maximum overlap of passages, in words.", metavar="N", show_default="0, or as before")
     dense: str | None = option(
-        "Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
-        "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
+        "Add vectors by an embedding model, to search with faiss:DIR or hybrid:DIR. MODEL is st:NAME_OR_PATH "
+        "(sentence-transformers), contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
         metavar="MODEL",
     )
     faiss: str | None = option(
-        "The kind of FAISS index.",
-        metavar="KIND",
+        "The kind of FAISS index for --dense.",
+        metavar="flat|hnsw|ivfpq",
         show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
     )
     add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
@@ -140,8 +141,8 @@ class IndexOptions:
     dry_run: bool = flag("Only show which files would be read or removed, and what would be skipped and why.")
     watch: bool = flag("Keep running, and update the index whenever a file in SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
-        "Add a late-interaction model's vectors, to search as colbert:DIR; e.g. colbert-ir/colbertv2.0 or a "
-        "folder, with options such as ?device=cuda (needs the extra `colbert`).",
+        "Add token vectors by a late-interaction model, to search with colbert:DIR. MODEL is a name, e.g. "
+        "colbert-ir/colbertv2.0, or a folder, with options such as ?device=cuda (needs the extra `colbert`).",
         metavar="MODEL",
     )
 
@@ -167,18 +168,18 @@ class CalibrateOptions:
     """Find a reranker's threshold δ on training questions."""
 
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")]
-    corpus: str = option("Where their passages are.", default=..., metavar="DIR|SPEC")
+    corpus: str = option("The corpus of the questions, as in `ask`.", default=..., metavar="DIR|SPEC")
     reranker: str = option("The reranker to calibrate.", default="lexical", metavar="SPEC")
-    keep: float = option("The share of the questions that must keep a passage.", default=0.8, metavar="SHARE")
+    keep: float = option("Share of the questions that must keep a passage.", default=0.8, metavar="SHARE")
     skip_invalid: bool = flag("Skip invalid records and count them.")
     as_json: JsonOption = False
 
 
 @command("methods_command.run_methods", "hopgraph methods", "hopgraph methods migres")
 class MethodsOptions:
-    """List the methods, or the settings of one."""
+    """List the methods, or show the settings of one."""
 
-    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE.py", help="Show this one with its settings.")] = None
+    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE.py", help="Show this method's settings.")] = None
     as_json: bool = flag("Print JSON and nothing else.", "--json")
 
 
@@ -188,10 +189,10 @@ class MethodsOptions:
     'hopgraph ask "…" --set prompts_dir=my-prompts',
 )
 class PromptsOptions:
-    """Copy a method's prompt files, to edit and use them."""
+    """Copy a method's prompt files, so that you can edit them."""
 
     method: Annotated[str, typer.Argument(metavar="METHOD", help=METHOD_HELP)]
-    out: Path = option("Where to copy them to.", default=..., metavar="DIR")
+    out: Path = option("The folder to copy them to.", default=..., metavar="DIR")
     force: bool = flag("Overwrite existing files.")
 
 
@@ -203,20 +204,20 @@ class PromptsOptions:
     "hopgraph draw --run run.json --format png --out run.png",
 )
 class DrawOptions:
-    """Draw a method's graph, or the course of a run."""
+    """Draw a method's graph, or a run."""
 
     method: Annotated[str | None, typer.Argument(metavar="METHOD", help=METHOD_HELP)] = None
-    run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
+    run: Path | None = option("Draw this run, saved by `ask --save` or `ask --json`.", metavar="RUN.json")
     format_name: Literal["mermaid", "ascii", "svg", "png"] | None = option(
-        "What to write: mermaid for a method; for a run ascii, svg, or png (needs the extra `png`).",
+        "mermaid for a method; for a run ascii, svg, or png (needs the extra `png`).",
         "--format",
         show_default="mermaid for a method, ascii for a run",
     )
-    out: Path | None = option("Where to write it to.", metavar="FILE", show_default="standard output")
+    out: Path | None = option("The file to write.", metavar="FILE", show_default="standard output")
 
 
 ChatSetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A chat setting (see `hopgraph methods chat`).")
 ]
 OwnMethodsOption = Annotated[
     list[str] | None,
@@ -232,56 +233,57 @@ OwnMethodsOption = Annotated[
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
 class ChatOptions:
-    """Open a chat page. It comes with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
+    """Open a chat page. It has endpoints for OpenAI, AG-UI and MCP clients. Needs the extra `chat`."""
 
     documents: Annotated[
         Path | None,
         typer.Argument(
             metavar="DOCUMENTS",
-            help="A folder of documents, or one document, instead of --corpus. It is indexed in your cache folder and "
-            "watched, so that answers follow its files.",
+            help="A folder of documents, or one document, instead of --corpus. It is indexed in your cache folder, and "
+            "the index is updated when files change.",
         ),
     ] = None
     corpus: CorpusOption = None
     model: ModelOption = None
     method: str | None = option(
-        "The method preselected on the page, which auto then stands for. Without it auto chooses by the question.",
+        "The method preselected on the page, also used by clients that ask for auto. By default, auto chooses a "
+        "method for each question.",
         metavar="NAME|FILE.py",
         show_default="HOPGRAPH_USE_METHOD, else auto",
     )
     assignments: ChatSetOption = None
     host: str = option(
-        "The address to listen on. Any address but this machine's needs HOPGRAPH_API_KEY: one key, or "
-        "USER=KEY,USER=KEY. SECURITY.md lists the limits, such as HOPGRAPH_CALLS_PER_DAY (20,000); HOPGRAPH_PROXIES "
-        "names trusted proxies.",
+        "The address to listen on. Any address but this machine's needs keys in HOPGRAPH_API_KEY: one key, or "
+        "USER=KEY,USER=KEY. HOPGRAPH_PROXIES names trusted proxies. SECURITY.md lists the limits, such as "
+        "HOPGRAPH_CALLS_PER_DAY (20,000).",
         default="127.0.0.1",
         metavar="HOST",
     )
     port: int = option("The port; 0 chooses a free one.", default=7860, metavar="PORT", min=0, max=65535)
     threads: str | None = option(
-        "Storage of conversations: a file, or postgresql://USER@HOST/DATABASE.",
+        "Where to store conversations: a file, or postgresql://USER@HOST/DATABASE.",
         metavar="FILE|ADDRESS",
         show_default="a file in your data folder",
     )
     audit_log: Path | None = option(
-        "Write each question with its user to this file, as JSON lines.",
+        "Log each question and its user to this file, as JSON lines.",
         metavar="FILE",
         show_default="HOPGRAPH_AUDIT_LOG, else none",
     )
     keep_days: float | None = option(
-        "Delete conversations, and documents that users have added, this many days after their last change.",
+        "Delete conversations, and documents added by users, this many days after their last change.",
         metavar="DAYS",
-        show_default="HOPGRAPH_KEEP_DAYS, else kept",
+        show_default="HOPGRAPH_KEEP_DAYS, else never",
     )
     origins: list[str] | None = option(
-        "An additional origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
+        "A web origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
     )
-    hosts: list[str] | None = option("A host name of the proxy in front; repeatable.", "--allow-host", metavar="NAME")
-    title: str = option("Title of the page.", default="hopgraph", metavar="TEXT")
-    logo: Path | None = option("Image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
-    simple: bool = flag("A page for people who only ask: question, answer and sources, without methods and settings.")
+    hosts: list[str] | None = option("A host name of your proxy; repeatable.", "--allow-host", metavar="NAME")
+    title: str = option("The page's title.", default="hopgraph", metavar="TEXT")
+    logo: Path | None = option("Image beside the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
+    simple: bool = flag("Show only questions, answers and sources, without methods and settings.")
     color: str = option("The page's colour.", default="", metavar="#RRGGBB")
-    welcome: str = option("Greeting on the page, in Markdown.", default="", metavar="TEXT")
+    welcome: str = option("The page's greeting, in Markdown.", default="", metavar="TEXT")
     footer: str = option("Text below the question box, in Markdown.", default="", metavar="TEXT")
     page_examples: list[str] | None = option(
         "Example question on the page; repeatable.", "--example", metavar="QUESTION"
@@ -299,7 +301,7 @@ class ChatOptions:
     "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini --only auto,migres",
 )
 class McpOptions:
-    """Offer the methods as tools to an MCP client. The client starts this command (needs the extra `chat`)."""
+    """Offer the methods as tools to an MCP client. The client starts this command. Needs the extra `chat`."""
 
     model: ModelOption = None
     corpus: CorpusOption = None
@@ -314,14 +316,15 @@ class McpOptions:
     "hopgraph serve --corpus my-index --model openai:gpt-4.1-mini --browser",
 )
 class ServeOptions:
-    """Serve the methods to LangGraph Studio and langgraph-sdk. It runs LangGraph's development server.
+    """Serve the methods to LangGraph Studio and langgraph-sdk. Runs LangGraph's development server.
 
-    HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY (20,000) limit each user of HOPGRAPH_API_KEY.
+    Other machines need a key of HOPGRAPH_API_KEY. HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY
+    (20,000) limit each user.
     """
 
     host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1", metavar="HOST")
     port: int = option("The port.", default=2024, metavar="PORT", min=1, max=65535)
-    browser: bool = flag("Open LangGraph Studio (a LangSmith page).", "--browser/--no-browser")
+    browser: bool = flag("Open LangGraph Studio, a page of LangSmith, in the browser.", "--browser/--no-browser")
     methods: OwnMethodsOption = None
     model: ModelOption = None
     corpus: CorpusOption = None

@@ -1,4 +1,4 @@
-"""Terminal output: safe text, hanging indents, progress bars, and nothing unwanted in pipes."""
+"""Terminal output: sanitized text, hanging indents, progress bars, and plain text in pipes."""
 
 import json
 import sys
@@ -16,25 +16,25 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 LABEL_WIDTH = 11
 """Width of the left column, which names the steps."""
-_WIDEST = 100  # longer lines are hard to read, so a wider terminal stays partly empty
+_WIDEST = 100  # longer lines are hard to read
 
 
 class _PipedConsole(Console):
     @override
     def on_broken_pipe(self) -> None:
-        """Let `main` exit the program: rich would exit from inside a run."""
+        """Leave exiting to `main`: rich would exit from inside a run."""
         raise BrokenPipeError
 
 
 def console_on(*, stderr: bool = False) -> Console:
-    """Return a console with colours only on a terminal, at most 100 columns wide, that reads no markup."""
+    """Return a console without markup, with colours only on a terminal, and at most 100 columns wide."""
     console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
     console.width = min(console.width, _WIDEST)
     return console
 
 
 def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LABEL_WIDTH) -> None:
-    """Print text next to a label; continuation lines are aligned with its first, without trailing spaces."""
+    """Print text next to a label; continuation lines are aligned with its first line."""
     if console.options.ascii_only:
         label, body = ascii_signs(label), ascii_signs(body)
     indent = max(indent, label.cell_len + 1) if label.cell_len else indent
@@ -59,13 +59,13 @@ def print_note(text: str, style: str = "yellow") -> None:
 
 
 def print_skipped(what: str, skipped: int, first: Sequence[str]) -> None:
-    """Report on standard error how many invalid records were skipped, if any, and the problem with the first."""
+    """Report on standard error how many invalid records were skipped, if any, and the first one's problem."""
     if skipped:
         print_note(f"{what}: skipped {pluralize(skipped, 'invalid record')}, the first: {first[0]}")
 
 
 def print_json(record: object) -> None:
-    """Print only JSON, indented on a terminal; characters that the output cannot encode are escaped."""
+    """Print JSON, indented on a terminal; characters that the output cannot encode are escaped."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
     sys.stdout.write(f"{json.dumps(record, ensure_ascii=not is_utf8, indent=indent, allow_nan=False)}\n")
@@ -73,9 +73,9 @@ def print_json(record: object) -> None:
 
 @contextmanager
 def show_progress(stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
-    """Show one progress bar per stage, named as in `stages`, from its first report on; they vanish at the end.
+    """Show a progress bar for each stage, named by `stages`, from its first report; they vanish at the end.
 
-    Gives what to call with the stage, how much of it is done, and of how much (None: not known).
+    Yields a function to call with the stage, the amount done and the total (None if unknown).
     """
     console = console_on(stderr=True)
     bars = Progress(console=console, transient=True, disable=not console.is_terminal)

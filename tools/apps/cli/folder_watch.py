@@ -16,14 +16,14 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.user_folders import user_folder
 
 _STEPS: dict[str, Any] = {"step": 500, "debounce": 10_000, "rust_timeout": 2_000, "yield_on_timeout": True}
-"""Milliseconds: files count as fully written once none has changed for `step`."""
-_PAUSE = 60.0  # seconds until what could not be watched is tried again
+"""Milliseconds: files are considered complete once none has changed for `step`."""
+_PAUSE = 60.0  # seconds until watching is tried again
 _UPDATE = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
 _log = logging.getLogger("hopgraph.documents")
 
 
 def kept_index(source: Path) -> Path:
-    """Return the index location of a file or folder of documents, in the user's cache."""
+    """Return where the index of a file or folder of documents is kept: in the user's cache."""
     place = source.expanduser().resolve()
     return user_folder("cache") / "indexes" / f"{place.name}-{blake2b(os.fsencode(place), digest_size=6).hexdigest()}"
 
@@ -40,13 +40,13 @@ def watch(source: Path) -> Iterator[None]:
 async def keep_up_to_date(source: Path, index: Path) -> None:
     """Update an index whenever a file of its source changes, until cancelled.
 
-    Each update is a process, so that it holds up no answer. What is wrong with one is logged, and the index stays; what
-    is wrong with watching is logged, and it is tried again.
+    Each update is a process, so that it does not delay answers. An update that fails is logged, and the index stays as
+    it is; if watching fails, that is logged and tried again.
     """
     while True:
         try:
             await _follow(source, index)
-        except (OSError, RuntimeError) as error:  # it is not there, or the system has too many watches
+        except (OSError, RuntimeError) as error:  # missing, or the system has too many watches
             _log.warning("the documents cannot be watched; trying again in a minute: %s", error)
             await asyncio.sleep(_PAUSE)
 
@@ -63,7 +63,7 @@ async def _follow(source: Path, index: Path) -> None:
 
 
 def _watched(source: Path) -> tuple[Path, dict[str, Any]]:
-    """Return what to watch, and how: for a file its folder, since editors replace files with new ones."""
+    """Return the path to watch and the options: for a file its folder, since editors replace files."""
     if not source.is_file():
         return source, _STEPS
     file = source.resolve()
@@ -87,7 +87,7 @@ async def _update(source: Path, index: Path) -> None:
         stdout=PIPE,
         stderr=PIPE,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        start_new_session=True,  # Ctrl-C is for the server, which then ends this one
+        start_new_session=True,  # Ctrl-C goes to the server, which then kills this process
     )
     try:
         said, problem = await process.communicate()

@@ -1,4 +1,4 @@
-"""`hopgraph methods`: the methods, or the settings of one; `prompts`: its prompt files; `draw`: its graph, or a run."""
+"""`hopgraph methods`: list methods or a method's settings; `prompts`: copy its prompts; `draw`: its graph, or a run."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 from hopgraph.tools.text.sanitize import sanitize_line
 
-_NAMES = 18  # columns of the methods' names
+_NAMES = 18  # width of the column of names
 
 
 def run_methods(options: MethodsOptions) -> None:
@@ -90,7 +90,7 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
 
 
 def _kind(kind: Mapping[str, Any]) -> str:
-    """Describe which values a part of a field's schema takes, e.g. `1 to 20`, `number above 0`, `sentences|none`."""
+    """Describe the values that part of a field's schema accepts, e.g. `1 to 20`, `number above 0`, `sentences|none`."""
     if "enum" in kind:
         return "|".join(map(str, kind["enum"]))
     words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object", "array": "JSON list"}
@@ -128,7 +128,7 @@ def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
 
 
 def run_prompts(options: PromptsOptions) -> None:
-    """Copy the prompt files of a method and print how to use them; overwriting files needs `force`."""
+    """Copy the prompt files of a method and print how to use them; `force` overwrites files."""
     method, out = options.method, options.out.expanduser()
     cls = find_method(method).Context
     if not cls.steps:
@@ -144,13 +144,13 @@ def run_prompts(options: PromptsOptions) -> None:
     use = f'hopgraph ask "…" --method {shlex.quote(method)} --set prompts_dir={shlex.quote(str(out))}'
     print_hanging(console, Text(), Text(use, "cyan"), indent=2)
     if families := [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]:
-        note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "
+        note = "The .jsonl files are demonstrations, used only with "
         choice = " or ".join(f"--set demonstrations={family}" for family in families)
         print_line(console, f"{note}{choice}.", "dim")
 
 
 def run_draw(options: DrawOptions) -> None:
-    """Draw a method's graph or a run's tree to a file or standard output."""
+    """Draw a method's graph or a run to a file or standard output."""
     method, run, out, form = options.method, options.run, options.out, options.format_name
     if (method is None) == (run is None):
         raise SettingsError("name a METHOD to draw its graph, or use --run RUN.json to draw a run, not both")

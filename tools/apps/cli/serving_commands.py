@@ -37,15 +37,15 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.index_folder import is_index
 
 _QUIET = {
-    # It would ask the package registry whether there is a newer server.
+    # Else it asks the package registry for newer versions.
     "LANGGRAPH_NO_VERSION_CHECK": "1",
     # Its files are pickles.
     "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
 }
 _LOCK = "lock"
-"""A file in a temporary folder that its process holds locked."""
+"""A file in a temporary folder, locked by its process."""
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
-"""Without the last, a caller that claims to be Studio would need no key."""
+"""Otherwise a caller that claims to be Studio would need no key."""
 _SAME_OPTIONS = (
     *("host", "port", "threads", "audit_log", "keep_days"),
     *("title", "logo", "simple", "color", "welcome", "footer"),
@@ -55,7 +55,7 @@ _FOLDER = Path(".langgraph_api")
 
 
 def run_chat(given: ChatOptions) -> None:
-    """Serve until Ctrl-C; settings, model and corpus are opened before the page."""
+    """Serve until Ctrl-C; settings, model and corpus are checked before the page opens."""
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
     from hopgraph.tools.apps.server.connections import address_of, open_listener
@@ -88,7 +88,7 @@ def run_chat(given: ChatOptions) -> None:
 async def _serve(
     options: ServingOptions, listener: socket.socket, address: str, watched: tuple[Path, Path] | None, *, browser: bool
 ) -> None:
-    """Serve the app; the index of a `watched` source, `(source, index)`, is kept up to date meanwhile."""
+    """Serve the app; meanwhile update the index of a `watched` source, `(source, index)`, if there is one."""
     from hopgraph.tools.apps.server.service import check_options
     from hopgraph.tools.apps.server.web_app import serve
 
@@ -120,7 +120,7 @@ def _open(page: str) -> None:
 
 
 def run_mcp(given: McpOptions) -> None:
-    """Serve one client until it disconnects; model and corpus are opened before it is answered."""
+    """Serve one client until it disconnects; model and corpus are checked first."""
     require("mcp", "chat")
     from hopgraph.tools.apps.server.service import resolve_name
 
@@ -128,7 +128,7 @@ def run_mcp(given: McpOptions) -> None:
         find_method(each)
     only = [resolve_name(name.strip()) for each in given.only or () for name in each.split(",")]
     settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus)
-    # Tools keep no threads, so what the service opens for them ends with it.
+    # Tools keep no threads, so a temporary file is enough.
     with _temporary_folder("hopgraph-mcp-") as folder:
         _end_at_once(folder)
         options = ServingOptions(settings=explicit_settings(settings), threads=folder / "threads.sqlite")
@@ -136,7 +136,7 @@ def run_mcp(given: McpOptions) -> None:
 
 
 def _end_at_once(folder: Path) -> None:
-    """Let Ctrl-C and SIGTERM exit the process at once, even if a thread waits for the client's next line."""
+    """Make Ctrl-C and SIGTERM exit the process at once, even if a thread waits for the client's next line."""
 
     def end(number: int, frame: FrameType | None) -> None:
         rmtree(folder, ignore_errors=True)
@@ -162,27 +162,27 @@ async def _serve_tools(options: ServingOptions, only: Sequence[str]) -> None:
 
 
 def run_serve(options: ServeOptions) -> None:
-    """Serve the graphs until Ctrl-C, and open Studio if requested; threads are in memory and end with the server."""
+    """Serve the graphs until Ctrl-C, and open Studio if requested; threads are in memory only."""
     host, port = options.host, options.port
     for each in options.methods or ():
         find_method(each)
     settings = settings_for(ChatContext, model=options.model, corpus=options.corpus)
     run_in_background(check_settings(settings))
-    # The runs of the server read what their callers may not choose from its environment.
+    # The server's runs read settings that callers may not choose from the environment.
     if options.model:
         os.environ["HOPGRAPH_MODEL"] = str(settings.model)
     if options.corpus:
         os.environ["HOPGRAPH_RETRIEVER"] = str(settings.retriever)
-    has_users = server_options.serving_options(host=host).has_users  # refused without on an address of others
-    os.environ.update(_QUIET)  # some are read as the server is imported
+    has_users = server_options.serving_options(host=host).has_users  # raises for a public address without keys
+    os.environ.update(_QUIET)  # some are read when the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    # The server puts this back when it has shut down, and then passes the signal on.
+    # The server restores this handler after its shutdown, and then raises the signal again.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with _own_folder(), _temporary_folder("hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
         from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
-        # The server would silently take another port.
+        # Else the server would silently choose another port.
         open_listener(host, port).close()
         print_stand_in(console_on(stderr=True), settings)
         graphs = packaged_graphs()
@@ -214,14 +214,14 @@ def _temporary_folder(prefix: str) -> Generator[Path]:
         try_lock(lock)
         for left in Path(name).parent.glob(f"{prefix}*/{_LOCK}"):
             with suppress(OSError), open_private(left, "ab") as other:
-                if try_lock(other):  # one that runs holds its own
+                if try_lock(other):  # a running process holds its lock
                     rmtree(left.parent, ignore_errors=True)
         yield Path(name)
 
 
 @contextmanager
 def _own_folder() -> Generator[None]:
-    """Create the folder that the server expects in the working directory, and remove it at the end if it is new."""
+    """Create the folder that the server expects in the working directory, and remove it afterwards if it is new."""
     was_there = _FOLDER.is_dir()
     try:
         _FOLDER.mkdir(exist_ok=True)
@@ -234,12 +234,12 @@ def _own_folder() -> Generator[None]:
         yield
     finally:
         if not was_there:
-            with suppress(OSError):  # something is in it by now
+            with suppress(OSError):  # no longer empty
                 _FOLDER.rmdir()
 
 
 def http_config() -> dict[str, Any]:
-    """Return the server's configuration of what guards its endpoints."""
+    """Return the server's configuration of CORS and the app that guards its endpoints."""
     from hopgraph.tools.apps.server.langgraph_app import STUDIO  # its packages come with the server
 
     cors = {
@@ -252,8 +252,8 @@ def http_config() -> dict[str, Any]:
 
 
 def packaged_graphs() -> dict[str, dict[str, str]]:
-    """List the graphs by name for the server's configuration: chat first, then the methods."""
-    from hopgraph.graphs import chat  # which has the methods that are known when it is imported
+    """Return the graphs by name for the server's configuration: chat first, then the methods."""
+    from hopgraph.graphs import chat  # it has the methods known when it is imported
 
     found = {"chat": (f"{chat.__name__}:graph", chat.__doc__ or "")}
     found |= {name: (str(each.place), each.docstring) for name, each in list_methods().items()}

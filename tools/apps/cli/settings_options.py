@@ -1,4 +1,4 @@
-"""The method and the settings that a command line names."""
+"""The settings that a command line gives a method."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def settings_for(
     corpus: str | None = None,
     use_method: str | None = None,
 ) -> ContextT:
-    """Return a method's settings: the last assignment or the option, over preset, environment and defaults."""
+    """Return a method's settings: options and the last assignments override preset, environment and defaults."""
     texts = dict(map(split_assignment, assignments or ()))
     values: dict[str, object] = {name: parse_setting(cls, name, text) for name, text in texts.items()}
     retriever = corpus_spec(corpus) if corpus is not None else None

@@ -57,13 +57,13 @@ class QuestionSet(_Entries, frozen=True):
     )
     limit: int | None = _field(None, "ask at most N questions", ge=1)
     skip: int | None = _field(None, "skip the first N questions", ge=0)
-    sample: str | None = _field(None, "how to choose N questions: first, or random:SEED")
+    sample: str | None = _field(None, "how to choose the N questions: first, or random:SEED")
     ids: list[str] | None = _field(None, "ask only the questions with these ids")
-    add_contexts: bool = _field(False, "add the contexts of the data set to the corpus (MIGRES's oracle)")
+    add_contexts: bool = _field(False, "add the data set's contexts to the corpus (MIGRES's oracle setting)")
     rename: int | None = _field(
         None,
-        "rename people, places and works everywhere with this seed, so that the model cannot answer from memory; "
-        "judges must not know the new names",
+        "rename people, places and works in questions, answers and passages with this seed, so that the model cannot "
+        "answer from memory",
         ge=0,
     )
     skip_invalid: bool = _field(False, "skip invalid records and report them")
@@ -83,20 +83,20 @@ class Study(_Entries, frozen=True):
     )
     models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs", min_length=1)
     settings: Settings = _field({}, "settings of all methods that have them; METHOD.SETTING sets one method's")
-    preset: str | None = _field(None, "the papers' settings for a family, where a method has them")
+    preset: str | None = _field(None, "use the papers' settings for a family of data sets, in methods that have them")
     sweep: dict[str, Annotated[list[JsonValue], Field(min_length=1)]] | list[Settings] = _field(
         {}, "setting → values; every combination is run. Or a list of combinations"
     )
-    repeats: int = _field(1, "times each question is asked, with different seeds; scores are means", ge=1)
+    repeats: int = _field(1, "how many times to ask each question, with different seeds; scores are means", ge=1)
     oracle: str | None = _field(
         None,
         "repeat the run with this step answered from the gold annotations, and report how much F1 the model loses in "
-        "it; all: each step in turn, then all steps together",
+        "it; all: each step in turn, then all together",
     )
-    judge: str | None = _field(None, "model that judges whether answers imply the gold ones")
-    second_judge: str | None = _field(None, "second judge, whose agreement with the first is reported")
+    judge: str | None = _field(None, "model that judges whether an answer implies a gold answer")
+    second_judge: str | None = _field(None, "second judge; its agreement with the first is reported")
     audit_judge: bool = _field(
-        False, "show the judge other questions' gold answers, to detect one that uses its own knowledge; on with rename"
+        False, "show the judge other questions' gold answers, to detect use of its own knowledge; implied by rename"
     )
     tables: list[Path] = _field(
         [],
@@ -108,25 +108,25 @@ class Study(_Entries, frozen=True):
     against: str | None = _field(
         None, "baseline of the paired tests, with the same model. Default: one_step, else the first"
     )
-    measures: list[str] = _field([], "measures of retrieval, as ir_measures names them: nDCG@10 (needs the extra trec)")
-    prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
+    measures: list[str] = _field([], "retrieval measures, as ir_measures names them: nDCG@10 (needs the extra trec)")
+    prices: Path | None = _field(None, "TOML file of prices per million tokens by model, e.g. examples/prices.toml")
     max_calls: int | None = _field(None, "stop after N model calls", ge=1)
-    max_cost: float | None = _field(None, "stop at this cost, computed from prices", ge=0)
+    max_cost: float | None = _field(None, "stop at this cost (needs prices)", ge=0)
     concurrency: int = _field(16, "questions answered concurrently", ge=1)
-    max_outage: float = _field(300.0, "seconds to wait for the end of an outage", ge=0)
+    max_outage: float = _field(300.0, "seconds to wait for a model's server to recover", ge=0)
     retry_failed: bool = _field(False, "ask failed questions again")
     fresh: bool = _field(
         False,
-        "do not use the reply cache that your runs share (the setting cache_dir names another)",
+        "do not use the reply cache that your runs share (to use another one, set cache_dir)",
     )
-    no_traces: bool = _field(False, "do not store steps: a smaller folder, but `hopgraph show` has nothing to show")
+    no_traces: bool = _field(False, "do not store steps; saves space, but `hopgraph show` needs them")
     engine: Literal["local", "ray"] = _field(
-        "local", "where questions are answered: on this machine, or on a Ray cluster (needs the extra `ray`)"
+        "local", "where to answer questions: on this machine, or on a Ray cluster (needs the extra `ray`)"
     )
     processes: int | None = _field(
         1,
-        "processes that share the work. Default: as suits the concurrent calls. Each further one imports the script "
-        'that was started, which must do its work under `if __name__ == "__main__":`',
+        "number of worker processes. Default: as suits the concurrent calls. Each further one imports the script that "
+        'was started, so its work must be under `if __name__ == "__main__":`',
         ge=1,
         le=256,
     )

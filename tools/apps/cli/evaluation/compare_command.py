@@ -1,4 +1,4 @@
-"""`hopgraph compare`: the methods of runs compared, on the terminal and in files."""
+"""`hopgraph compare`: compare the methods of runs, on the terminal and in files."""
 
 from collections.abc import Iterator
 
@@ -62,7 +62,7 @@ def run_compare(options: CompareOptions) -> None:
 
 
 def _names(option: str, given: str | None) -> list[str]:
-    """Split comma-separated names; SettingsError if a text has none."""
+    """Split comma-separated names; SettingsError if a given text has none."""
     names = [*filter(None, map(str.strip, (given or "").split(",")))]
     if given is not None and not names:
         raise SettingsError(f"{option} is empty; separate several values with commas")
@@ -70,7 +70,7 @@ def _names(option: str, given: str | None) -> list[str]:
 
 
 def _predictions(comparison: Comparison, official: OfficialSet) -> Iterator[tuple[str, str]]:
-    """Yield the prediction file of each method, and the gold of the questions that it has finished, for the script."""
+    """Yield each method's prediction file for the official script, and the gold file of its finished questions."""
     ending = "jsonl" if official.script == "musique" else "json"
     for method in comparison.methods:
         name = method.name.replace("/", "-")

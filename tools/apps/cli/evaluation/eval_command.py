@@ -67,13 +67,13 @@ class Terminal(RunObserver):
     def __init__(
         self, prices: Path | None = None, *, frontier: bool = False, steps: bool = False, estimates_only: bool = False
     ) -> None:
-        """Initialize: `frontier` marks the methods of each run that none beats, `steps` shows the cost of each step.
+        """Initialize: `frontier` marks the methods on the Pareto frontier, `steps` shows the cost of each step.
 
-        Only where the estimates are what was asked for do they go to standard output.
+        With `estimates_only`, estimates go to standard output.
         """
         self.prices, self.frontier, self.steps, self.estimates_only = prices, frontier, steps, estimates_only
         self.codes: list[int] = []
-        """The exit codes that the runs ask for."""
+        """The exit codes of the runs."""
 
     @override
     def note(self, text: str, style: str = "yellow") -> None:
@@ -111,7 +111,7 @@ class Terminal(RunObserver):
 
 
 def tell_trouble(directory: RunReader, consequence: str = "") -> int:
-    """Report which questions failed and why, or that most replies were unusable; return the exit code."""
+    """Report how many questions failed and why, or that most replies were unusable; return the exit code."""
     latest = {name: directory.latest(name) for name in directory.manifest.methods}
     outcomes = [each for found in latest.values() for each in found.values()]
     reasons = Counter(each["error"] for each in outcomes if each["error"])
@@ -130,14 +130,14 @@ def tell_trouble(directory: RunReader, consequence: str = "") -> int:
 
 
 def study_of(options: EvalOptions) -> Study:
-    """Return the study that options describe: that of a file with options overriding it, or a single run.
+    """Return the study that options describe: that of a file, which options override, or a single run.
 
-    SettingsError: the methods or the folder are missing, or a value makes no sense.
+    SettingsError if the methods or the folder are missing, or a value is invalid.
     """
     given, questions = _given(options), _of_questions(options)
     changes: dict[str, Any] = {name: given[name] for name in Study.model_fields.keys() & given.keys()}
     if options.processes is None:
-        changes.pop("processes", None)  # a study's own count
+        changes.pop("processes", None)  # the study sets it
     if options.methods:
         changes["methods"] = [each for each in map(str.strip, options.methods.split(",")) if each]
         if not changes["methods"]:
@@ -170,7 +170,7 @@ def _changed(
 
 
 def question_set(options: QuestionOptions, dataset: Path) -> QuestionSet:
-    """Return the questions of a data set that options choose."""
+    """Return the questions of a data set that the options select."""
     return QuestionSet(file=str(dataset), **_of_questions(options))
 
 

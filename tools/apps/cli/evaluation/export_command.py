@@ -1,4 +1,4 @@
-"""`hopgraph export`: the answers and scores of a run for other tools."""
+"""`hopgraph export`: export a run's answers and scores to other tools."""
 
 import json
 

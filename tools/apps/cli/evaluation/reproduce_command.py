@@ -1,4 +1,4 @@
-"""`hopgraph reproduce`: the papers' tables, and our scores next to their numbers."""
+"""`hopgraph reproduce`: run the papers' tables and print our scores next to theirs."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.retrieval.resolve import corpus_spec
 from hopgraph.tools.text.sanitize import pluralize
 
-_REPORT = "reproduction"  # the files with our scores and the paper's, in the table's folder
+_REPORT = "reproduction"  # name of the files with our scores and the paper's
 _WRITTEN = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
     *("max_calls", "max_cost", "prices", "judge", "out"),
 )
-"""The options of a printed command, where they are set."""
+"""Options of a printed command, if they are set."""
 
 
 def run_reproduce(options: ReproduceOptions) -> int:
-    """List papers, a paper's tables or its rows; or run a table's rows, print both scores; return the exit code."""
+    """List papers, a paper's tables or rows; or run a table's rows and print both scores. Return the exit code."""
     console = summary_console()
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
@@ -95,7 +95,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
 def _without(
     reasons: Mapping[str, str], rows: Sequence[PlannedRow], runs: Mapping[str, EvalOptions]
 ) -> tuple[list[PlannedRow], dict[str, EvalOptions]]:
-    """Return the rows of some runs, by folder, with the reason why they are not run, and leave out those runs."""
+    """Mark the rows of some runs, by folder, with the reason why they are not run, and leave those runs out."""
     left = {folder: each for folder, each in runs.items() if folder not in reasons}
     return [PlannedRow(each.row, reasons[each.folder]) if each.folder in reasons else each for each in rows], left
 
@@ -172,7 +172,7 @@ def experiment_settings(options: EvalOptions) -> dict[str, Context]:
 
 
 def _run_experiment(options: EvalOptions) -> None:
-    """Run or resume an experiment; progress goes to standard error."""
+    """Run or resume an experiment, with progress on standard error."""
 
     def check(prepared: PreparedRun) -> None:
         if lacking := [each.id for each in prepared.questions if not annotated_sub_questions(each)]:
@@ -208,9 +208,9 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
 
 
 def _evaluate(options: ReproduceOptions, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
-    """Run the rows one after another; return why some stopped, by folder, as others may continue.
+    """Run the rows one after another; return why some stopped, by folder, while others continued.
 
-    RunError: none can, or the model's server is out or refuses.
+    RunError if none can run, or the model's server is down or refuses.
     """
     stopped: dict[str, str] = {}
     before: Path | None = None

@@ -23,11 +23,11 @@ _GAP = 2
 _MAX_NAME, _MAX_HEAD = 32, 24
 """Maximum terminal columns for a method's name and a column's name."""
 _BAR_SECONDS, _LINE_SECONDS = 0.25, 30.0
-"""Between two states of the bar of progress, and between its lines where there is no terminal."""
+"""Interval of updates of the progress bar, and of progress lines without a terminal."""
 
 
 def summary_console() -> Console:
-    """Return a console as wide as the terminal, or as the table if the output goes elsewhere."""
+    """Return a console as wide as the terminal; for other output, wide enough for tables."""
     console = console_on()
     if not console.is_terminal:
         console.width = 200
@@ -64,7 +64,7 @@ def print_cells(console: Console, columns: Sequence[str], rows: Sequence[Sequenc
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Group the columns, by number, so that each block fits with the names; a column too wide for that stands alone."""
+    """Group columns, by number, into blocks that fit beside the names; a column that is too wide stands alone."""
     blocks: list[list[int]] = []
     used = 0
     for number, width in enumerate(widths[1:], start=1):
@@ -103,7 +103,7 @@ _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "EM without failed": lambda row: percent_cell(row.get("without_failed", {}).get("em")),
     "F1 without failed": lambda row: percent_cell(row.get("without_failed", {}).get("f1")),
 }
-"""The columns of a run's scores."""
+"""Columns of a run's scores."""
 
 
 def print_summary(
@@ -123,7 +123,7 @@ def print_summary(
 
 
 def print_estimate(console: Console, estimate: RunEstimate) -> None:
-    """Print, by run and method, the calls and tokens of all questions, and their cost if prices are known."""
+    """Print the estimated calls and tokens by run and method, and their cost if prices are known."""
     print_line(console, f"{estimate.label}.", "yellow")
     priced = any(each.cost is not None for each in estimate.methods)
     columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens", *["cost"] * priced]
@@ -153,7 +153,7 @@ def _cost(cost: float | None) -> str:
 
 @contextmanager
 def run_progress(console: Console, tally: RunTally) -> Generator[None]:
-    """Show a tally while the block runs, as a bar or a line every half minute; one line stays if a model was called."""
+    """Show a tally while the block runs: a bar, or a line every half minute; one line stays if a model was called."""
     ended = Event()
     bars = Progress(
         TextColumn("{task.description}", markup=False),

@@ -66,7 +66,7 @@ def run_show(options: ShowOptions) -> None:
 
 
 def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQuestion) -> str:
-    """Return which step of a wrong answer is the first wrong one; empty for a right one, or if no step was replayed."""
+    """Return the first wrong step of a wrong answer; empty for a right one, or if no step was replayed."""
     runs = PlayedRuns(reader)
     step = runs.first_wrong_step(outcome, question)
     if step is None:
@@ -110,7 +110,7 @@ def _question(reader: RunReader, question_id: str) -> EvalQuestion:
 
 
 def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapping[str, Any]:
-    """Return the stored record with the run's data on the question; a failure has no steps."""
+    """Return the stored record with the run's data on the question; a failed question has no steps."""
     without_steps: dict[str, Any] = {"question": question.question, "method": outcome["method"], "trace": []}
     gold_by = reader.manifest.corpus.gold_by
     known = {
@@ -130,7 +130,7 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
 
 
 def _print_head(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
-    """Print the question and its setup, and for each gold passage whether it was found, and at which rank."""
+    """Print the question and its setup, and the rank of each gold passage if it was found."""
     model, corpus = models_in(reader.manifest.methods[outcome["method"]])[0], reader.manifest.corpus
     known = METHODS.get(outcome["method"])
     title = known.graph.get_name() if known else sanitize_line(outcome["method"])

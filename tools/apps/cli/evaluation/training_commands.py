@@ -1,4 +1,4 @@
-"""`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: what methods take from training questions."""
+"""`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: prepare methods with training questions."""
 
 import json
 import math
@@ -51,11 +51,11 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 _TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
 _FILTERS = ("negatives", "min_citation_overlap", "judged_passages", "max_sub_questions")
-"""Settings that determine what becomes an example."""
+"""Settings that determine which replies become examples."""
 
 
 def _run_folder(given: Path) -> tuple[Path, Path]:
-    """Return the output path, and the run's folder next to it; SettingsError if they belong to something else."""
+    """Return the output path, and the run's folder beside it; SettingsError if another command made the output."""
     out = given.expanduser()
     run = out.with_name(f"{out.name}.run")
     if out.exists() and not run.exists():
@@ -87,7 +87,7 @@ def run_build(options: evaluation_options.BuildOptions) -> int:
 
 
 def run_distill(options: evaluation_options.DistillOptions) -> int:
-    """Make the data or resume making it, with progress on standard error, and return the exit code."""
+    """Make the training data or resume making it, with progress on standard error; return the exit code."""
     out, run = _run_folder(options.out)
     cls: Any = DISTILLATIONS[options.role].context_schema
     _check_choices(options, cls)
@@ -128,7 +128,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
 
 
 def _check_choices(options: evaluation_options.DistillOptions, cls: type[DistillationContext]) -> None:
-    """Refuse a teacher, a base or a switch that the role does not use."""
+    """Raise SettingsError for a teacher, base or flag that the role does not use."""
     role, by_gold = options.role, options.teacher == "gold"
     if ("gold" if by_gold else "model") not in cls.teachers:
         raise SettingsError(f"--teacher {options.teacher}: {role} takes {'a model' if by_gold else 'gold'} alone")
@@ -144,20 +144,20 @@ def _check_choices(options: evaluation_options.DistillOptions, cls: type[Distill
 def _settings(
     options: evaluation_options.DistillOptions, cls: type[DistillationContext], dataset: Path
 ) -> DistillationContext:
-    """Make the settings of the role's graph; with the teacher `gold` and no base, no model is asked."""
+    """Return the settings of the role's graph; with the teacher `gold` and no base, no model is called."""
     teacher, base = (played_model(each, dataset) for each in (options.teacher, options.base))
     by_gold = teacher == "gold"
     asked = base if cls.asks_base else DEFAULT_MODEL if by_gold else teacher
     settings = settings_for(cls, options.assignments, model=asked)
     given: dict[str, Any] = {"teacher": "gold" if by_gold else "model"}
-    if "negatives" in cls.model_fields:  # the teacher's step is the last
+    if "negatives" in cls.model_fields:  # the last step is the teacher's
         given["models"] = {**settings.models, f"{cls.method}/{cls.steps[-1]}": teacher}
         given["negatives"] = options.negatives or getattr(settings, "negatives", False)
     return settings.model_copy(update=given)
 
 
 def run_train(options: evaluation_options.TrainOptions) -> None:
-    """Train or resume, write the loss curve, and print what it cost and how to use the student."""
+    """Train or resume, write the loss curve, and print the cost and how to use the student."""
     examples, facts = read_examples(options.data.expanduser())
     given = dict(map(split_assignment, options.assignments or ())) | ({"lora_rank": "0"} if options.full else {})
     require("trl", "train")
@@ -167,7 +167,7 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
     with show_progress({"train": "training"}) as progress:
         record = train(plan, progress)
-    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
+    if os.environ.get("RANK", "0") != "0":  # only the first of several processes reports
         return
     if options.merged:
         merge_student(plan.out)
@@ -184,12 +184,12 @@ def _report(out: Path, record: StudentRecord) -> None:
     ]
     if record.left_out:
         lines.append(f"{record.left_out} examples are longer than max_length and were left out")
-    for line in lines:  # which can be copied from a narrow terminal, too
+    for line in lines:  # unwrapped, so that they can be copied
         console_on().print(Text(line), soft_wrap=True)
 
 
 def run_check_student(options: evaluation_options.CheckOptions) -> None:
-    """Ask one or two models all examples, and print their scores."""
+    """Run one or two models on all examples, and print their scores."""
     spec, before = options.spec, options.before
     examples, facts = read_examples(options.data.expanduser())
     counted: list[student_check.Outcomes] = []
