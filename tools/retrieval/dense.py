@@ -29,7 +29,7 @@ from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, FusedIndex, IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.scoring.weights.model_specs import read_spec, share_option
+from hopgraph.tools.scoring.weights.model_specs import parse_spec, share_option
 
 STEP = 256
 """Passages embedded at once; a killed build loses at most these."""
@@ -79,7 +79,7 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     `hybrid:DIR?bm25_weight=0.5` sets the weight of BM25; the vectors have the rest.
     """
     is_hybrid = spec.startswith("hybrid:")
-    named = read_spec(spec, ("model", "bm25_weight") if is_hybrid else ("model",))
+    named = parse_spec(spec, ("model", "bm25_weight") if is_hybrid else ("model",))
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
     index = open_dense(path, named.options.get("model"), source)

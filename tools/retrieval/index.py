@@ -73,7 +73,7 @@ class TermIds:
         return np.diff(np.frombuffer(self._ends, dtype=np.int64))
 
 
-class Ranking:
+class Bm25Scores:
     """The BM25 scores of a corpus, and the order of its passages by id."""
 
     def __init__(self, scorer: Any, ranks: NDArray[np.int32]) -> None:
@@ -102,7 +102,7 @@ class Ranking:
         np.save(folder / RANKS, self.ranks, allow_pickle=False)
 
 
-def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
+def compute_bm25(term_ids: TermIds, ids: Sequence[str]) -> Bm25Scores:
     """Compute the scores of a corpus with at least one term; `ids` are those of its passages.
 
     Bit for bit the same as `bm25s.BM25.index` computes passage by passage; a test compares the two.
@@ -129,7 +129,7 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
     scorer.nonoccurrence_array = None
     ranks = np.empty(len(ids), dtype=np.int32)
     ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids), dtype=np.int32)
-    return Ranking(scorer, ranks)
+    return Bm25Scores(scorer, ranks)
 
 
 def _postings(term_ids: TermIds) -> Iterator[tuple[NDArray[np.int64], ...]]:
@@ -148,8 +148,8 @@ def _postings(term_ids: TermIds) -> Iterator[tuple[NDArray[np.int64], ...]]:
         yield keys & 0xFFFFFFFF, terms, counts, frequencies
 
 
-def load_ranking(folder: Path, passages: int) -> Ranking:
-    """Map the files of `Ranking.save` into memory, reading only the vocabulary; CorpusError if damaged."""
+def load_bm25(folder: Path, passages: int) -> Bm25Scores:
+    """Map the files of `Bm25Scores.save` into memory, reading only the vocabulary; CorpusError if damaged."""
     try:
         scorer = bm25s.BM25.load(folder / FOLDER, mmap=True, show_progress=False)
         # Plain views of the mapped files: slices of numpy's memmap class, one per term, are slower.
@@ -159,7 +159,7 @@ def load_ranking(folder: Path, passages: int) -> Ranking:
             raise ValueError(f"it has scores of {scorer.scores['num_docs']} passages instead of {passages}")
     except DAMAGE as error:
         raise damaged(folder / FOLDER, error) from None
-    return Ranking(scorer, map_array(folder / RANKS, passages))
+    return Bm25Scores(scorer, map_array(folder / RANKS, passages))
 
 
 class Hit(NamedTuple):
@@ -181,7 +181,7 @@ class Index:
     source: str
     """Its name in the passages' metadata, e.g. `bm25:DIR` or `sample`."""
     passages: PassageStore
-    ranking: Ranking
+    bm25: Bm25Scores
     analyser: Analyser = DEFAULT_ANALYSER
 
     def __len__(self) -> int:
@@ -204,7 +204,7 @@ class Index:
     def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the rows and scores of the passages that `search` finds."""
         try:
-            return self.ranking.search(self.analyser.terms(query), k)
+            return self.bm25.search(self.analyser.terms(query), k)
         except DAMAGE as error:  # a damaged file has numbers out of range
             raise damaged(self.source, error) from None
 
@@ -220,7 +220,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
     def open_files() -> Index:
         analyser = load_analyser(path, read_manifest(path).analyser)
         passages = PassageFile(path)
-        return Index(source or f"bm25:{path}", passages, load_ranking(path, len(passages)), analyser)
+        return Index(source or f"bm25:{path}", passages, load_bm25(path, len(passages)), analyser)
 
     return open_one_build(path, open_files)
 
@@ -236,7 +236,7 @@ def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Anal
         term_ids.add(searchable_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no searchable word")
-    return Index(source, passages, compute_ranking(term_ids, ids), analyser)
+    return Index(source, passages, compute_bm25(term_ids, ids), analyser)
 
 
 def searchable_text(passage: StoredPassage) -> str:

@@ -13,7 +13,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.dense import VectorPlan
 from hopgraph.tools.retrieval.faiss_store import choose_kind
-from hopgraph.tools.retrieval.index import TermIds, compute_ranking, searchable_text
+from hopgraph.tools.retrieval.index import TermIds, compute_bm25, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusInfo, DenseInfo, Manifest, write_manifest
 from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
@@ -108,12 +108,12 @@ class IndexWriter:
         if self.vectors and not self.vectors.old:
             choose_kind(len(ids), self.vectors.kind)  # raises before anything is embedded
         self.progress("score", 0, None)
-        ranking = compute_ranking(self._term_ids, ids)
+        bm25 = compute_bm25(self._term_ids, ids)
         self.progress("save", 0, None)
-        ranking.save(folder)
+        bm25.save(folder)
         mixed = isinstance(self.analyser, MixedAnalyser)
         analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
-        del ranking, self._term_ids  # frees memory for the names
+        del bm25, self._term_ids  # frees memory for the names
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
         write_sources(folder, sources)

@@ -27,8 +27,8 @@ from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
-from hopgraph.tools.scoring.weights.batched import Batched, shared
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, locate, number_option, placement_of, read_spec
+from hopgraph.tools.scoring.weights.batched import Batched, load_once
+from hopgraph.tools.scoring.weights.model_specs import ModelSpec, locate, number_option, parse_spec, placement_of
 from hopgraph.tools.scoring.weights.text_model import loading, max_length_of
 
 EXTRA = "colbert"
@@ -76,15 +76,15 @@ def load_late_interaction(model: str) -> LateInteractionModel:
     Options may follow: `colbert-ir/colbertv2.0?device=cuda`. SpecError if PyLate is missing, or the model cannot be
     found or loaded, or is of another kind.
     """
-    named = read_spec(f"colbert:{model}", MODEL_OPTIONS)
+    named = parse_spec(f"colbert:{model}", MODEL_OPTIONS)
     require("pylate", EXTRA)
     place = placement_of(named)
     folder = locate(named)
     batch = number_option(named, "batch_size", _BATCH)
-    return shared(("colbert", named.name, folder, place, batch), lambda: _load(named, folder, batch))
+    return load_once(("colbert", named.name, folder, place, batch), lambda: _load(named, folder, batch))
 
 
-def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
+def _load(named: ModelSpec, folder: Path, batch: int) -> LateInteractionModel:
     _check_kind(named, folder)
     place = placement_of(named)
     with loading(named.spec, str(folder)):
@@ -122,7 +122,7 @@ def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
     return LateInteractionModel(name, _fingerprint(folder), dimension, Batched(encode, "colbert"))
 
 
-def _check_kind(named: NamedModel, folder: Path) -> None:
+def _check_kind(named: ModelSpec, folder: Path) -> None:
     """Raise SpecError for custom code, or a model without a trained projection (PyLate would make a random one)."""
     modules = read_modules(named, folder, _KNOWN_MODULES)
     if modules is None and _STANFORD in (_config(named, folder).get("architectures") or ()):
@@ -136,7 +136,7 @@ def _check_kind(named: NamedModel, folder: Path) -> None:
             raise SpecError(f"{named.spec!r}: its activation function {activation!r} is not one of torch's")
 
 
-def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
+def _config(named: ModelSpec, folder: Path) -> dict[str, Any]:
     return read_settings(named, folder / "config.json", dict[str, Any])
 
 
@@ -316,7 +316,7 @@ def open_late_interaction(spec: str) -> IndexRetriever:
     unknown option, or a model that cannot be loaded; CorpusError if there is no index, or its vectors are missing or of
     another corpus or model.
     """
-    named = read_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
+    named = parse_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
     folder, options = Path(named.name).expanduser(), named.options
     index = open_index(folder, f"colbert:{named.name}")
     info = _read_matching_info(folder)
@@ -332,7 +332,7 @@ def open_late_interaction(spec: str) -> IndexRetriever:
             found = index.search_rows(query, max(k, candidates))
             rows = np.array([row for row, _ in found], dtype=np.int64)
         scores = vectors.score(encoded, rows)
-        order = np.lexsort((index.ranking.ranks[rows], -scores))[:k]
+        order = np.lexsort((index.bm25.ranks[rows], -scores))[:k]
         pairs = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
         return [Hit(index.passages[row], score, row) for row, score in pairs]
 

@@ -26,7 +26,7 @@ from hopgraph.tools.retrieval.passage_metadata import HREFS
 from hopgraph.tools.retrieval.passage_store import PassageStore, StoredPassage
 
 _IN_TEXT = re.compile(r"\]\(<?([^()\s<>]{1,300})|\[\[([^][|#\n]{1,200})")
-_MOST_PASSAGES = 10
+_MAX_LINKED = 10
 """Maximum passages of a document or section that a link leads to: the first ones, under one title."""
 
 
@@ -72,7 +72,7 @@ class Hyperlinks:
         links = np.unique(np.stack((targets, rows), axis=1), axis=0)
         seldom = np.bincount(links[:, 0], minlength=len(self._numbers))[links[:, 0]] <= most
         for number, row in links[seldom].tolist():
-            yield from ((row, each) for each in self._found.get(number, [])[:_MOST_PASSAGES] if each != row)
+            yield from ((row, each) for each in self._found.get(number, [])[:_MAX_LINKED] if each != row)
 
 
 def _base_of(passage: StoredPassage) -> str:
@@ -115,13 +115,13 @@ _KEPT = 0.6
 """Share of its own score that a boosted passage keeps."""
 _NAMED = 0.5
 """Score of a passage whose title is in the query, divided by the square root of their number."""
-_SHORTEST_NAME, _MOST_NAME_WORDS = 4, 8
+_MIN_NAME, _MAX_NAME_WORDS = 4, 8
 """Minimum characters of a name; maximum words of a name that is looked up in a query."""
-_LONGEST_TITLE = 200
+_MAX_TITLE = 200
 """Characters of a title's last heading that may be a name."""
-_MOST_NAMESAKES, _MOST_MENTIONS = 10, 100
+_MAX_NAMESAKES, _MAX_MENTIONS = 10, 100
 """Names are ignored if more passages have them, or mention them (and more than 1 % of the corpus)."""
-_MOST_QUERY_WORDS = 512
+_MAX_QUERY_WORDS = 512
 """The first words of a query, in which names are looked up."""
 _FOLD = str.maketrans({"\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-", "\u00a0": " "})
 
@@ -192,7 +192,7 @@ class Links:
         """Yield the passages linked with a seed, and the share of its score that each of them gets."""
         for starts, targets, share, damping, most in (
             (self.forward_starts, self.forward_targets, _FORWARD, _FORWARD_DAMPING, None),
-            (self.backward_starts, self.backward_targets, _BACKWARD, _BACKWARD_DAMPING, _MOST_MENTIONS),
+            (self.backward_starts, self.backward_targets, _BACKWARD, _BACKWARD_DAMPING, _MAX_MENTIONS),
         ):
             linked = targets[starts[seed] : starts[seed + 1]].tolist()
             if linked and (most is None or len(linked) <= most):
@@ -200,8 +200,8 @@ class Links:
 
     def _rows_named_in(self, query: str) -> list[int]:
         """Return the rows of passages whose names are in the query, ascending."""
-        words = _words(query)[:_MOST_QUERY_WORDS]
-        lengths = range(1, min(_MOST_NAME_WORDS, len(words)) + 1)
+        words = _words(query)[:_MAX_QUERY_WORDS]
+        lengths = range(1, min(_MAX_NAME_WORDS, len(words)) + 1)
         hashes = {_hash(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)}
         wanted = np.fromiter(hashes, np.uint64, len(hashes))
         places = np.searchsorted(self.name_hashes, wanted)
@@ -228,7 +228,7 @@ def find_links(passages: PassageStore) -> Links:
     passage is linked as well with the documents to which it has a hyperlink.
     """
     count = len(passages)
-    most, hyperlinks = max(_MOST_MENTIONS, count // 100), Hyperlinks()
+    most, hyperlinks = max(_MAX_MENTIONS, count // 100), Hyperlinks()
     names, rows_of_names = _collect_names(passages, hyperlinks)
     mentioned, mentioning = _find_mentions(passages, list(names), hyperlinks)
     seldom = np.bincount(mentioned, minlength=len(names))[mentioned] <= most
@@ -252,10 +252,10 @@ def names_of(title: str) -> set[str]:
 
     Names have at least 4 characters, and a capital or a digit.
     """
-    last = " ".join(title.translate(_FOLD).rsplit(" > ", 1)[-1][:_LONGEST_TITLE].split())
+    last = " ".join(title.translate(_FOLD).rsplit(" > ", 1)[-1][:_MAX_TITLE].split())
     bare = re.sub(r" ?\([^()]*\)$", "", last) or last
     found = {bare, re.sub(r"^(?:The|A|An) (?=\S)", "", bare)}
-    return {name for name in found if len(name) >= _SHORTEST_NAME and any(c.isupper() or c.isdigit() for c in name)}
+    return {name for name in found if len(name) >= _MIN_NAME and any(c.isupper() or c.isdigit() for c in name)}
 
 
 def _collect_names(
@@ -273,7 +273,7 @@ def _collect_names(
             numbers.append(met.setdefault(name, len(met)))
             rows.append(row)
     all_numbers, all_rows = np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)
-    kept = np.bincount(all_numbers, minlength=len(met)) <= _MOST_NAMESAKES
+    kept = np.bincount(all_numbers, minlength=len(met)) <= _MAX_NAMESAKES
     renumbered = np.cumsum(kept) - 1
     names = {name: int(renumbered[number]) for name, number in met.items() if kept[number]}
     chosen = kept[all_numbers]

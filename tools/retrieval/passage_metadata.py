@@ -22,7 +22,7 @@ HREFS = "hrefs"
 """Key of a passage's HTML links to other documents, as written there."""
 LANGUAGE = "language"
 """Key of the code of a passage's language, if it was detected reliably."""
-_MOST_KEYS, _LONGEST_VALUE = 64, 2000
+_MAX_KEYS, _MAX_VALUE = 64, 2000
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -32,16 +32,16 @@ def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
     Strings are cleaned of invisible characters and cut at 2,000; at most 64 keys are kept.
     """
     plain: dict[str, JsonValue] = {}
-    for name, value in list(values.items())[:_MOST_KEYS]:
+    for name, value in list(values.items())[:_MAX_KEYS]:
         key = clean(str(name))
         if isinstance(value, str):
-            plain[key] = clean(value)[:_LONGEST_VALUE]
+            plain[key] = clean(value)[:_MAX_VALUE]
             continue
         try:
             content = to_json(value, fallback=str, inf_nan_mode="null")
         except ValueError:
             continue  # a lone surrogate, or a value that contains itself
-        if len(content) <= _LONGEST_VALUE and rb"\u0000" not in content and content != b"null":
+        if len(content) <= _MAX_VALUE and rb"\u0000" not in content and content != b"null":
             plain[key] = from_json(content)
     return plain
 

@@ -26,7 +26,7 @@ RETRIEVER_SPECS = (
 )
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # the start of a spec; a single letter would be a drive
-_MOST_OPEN = 64
+_MAX_OPEN = 64
 _opened: dict[str, tuple[BuildId, BaseRetriever]] = {}
 """Least recently used first; this is dropped when there are too many."""
 _opening = Lock()
@@ -99,7 +99,7 @@ def _open_once(key: str, build: BuildId, make: Callable[[], BaseRetriever]) -> B
     if entry is None or entry[0] != build:
         entry = build, make()
     _opened[key] = entry
-    while len(_opened) > _MOST_OPEN:
+    while len(_opened) > _MAX_OPEN:
         _opened.pop(next(iter(_opened)), None)
     return entry[1]
 
@@ -112,4 +112,4 @@ def _open_bm25(folder: Path) -> Bm25Retriever:
 def _sample() -> LinkedIndex:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
         index = index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)
-    return LinkedIndex(index, find_links(index.passages), index.passages, index.ranking.ranks)
+    return LinkedIndex(index, find_links(index.passages), index.passages, index.bm25.ranks)

@@ -42,7 +42,7 @@ def remote_reranker(spec: str) -> Reranker:
         else:
             named = {"model": model} if model else {}
             body = {**named, "query": query, "documents": texts, "top_n": len(texts)}
-        return await server.request("POST", lambda answer: _scores_by_index(answer, len(texts)), json=body)
+        return await server.request("POST", lambda response: _scores_by_index(response, len(texts)), json=body)
 
     async def score(pairs: Sequence[Pair]) -> list[float]:
         groups = group_by_query(pairs, PER_REQUEST)
@@ -51,9 +51,9 @@ def remote_reranker(spec: str) -> Reranker:
     return PairScorer(redact(spec), None, score)
 
 
-def _scores_by_index(answer: Any, texts: int) -> list[float]:
+def _scores_by_index(response: Any, texts: int) -> list[float]:
     """Return the scores of a response in the order of the texts; servers send the best first."""
-    results = cast("list[dict[str, Any]]", answer if isinstance(answer, list) else answer["results"])
+    results = cast("list[dict[str, Any]]", response if isinstance(response, list) else response["results"])
     scores = {
         int(each["index"]): float(each["relevance_score"] if "relevance_score" in each else each["score"])
         for each in results
@@ -70,7 +70,7 @@ def remote_entailment(spec: str) -> EntailmentChecker:
 
     async def predict(pairs: Sequence[Pair]) -> list[float]:
         body = {"inputs": [list(pair) for pair in pairs], "truncate": True}
-        return await server.request("POST", lambda answer: _probabilities(answer, len(pairs), label), json=body)
+        return await server.request("POST", lambda response: _probabilities(response, len(pairs), label), json=body)
 
     async def score(pairs: Sequence[Pair]) -> list[float]:
         parts = [pairs[first : first + PER_REQUEST] for first in range(0, len(pairs), PER_REQUEST)]
@@ -79,8 +79,8 @@ def remote_entailment(spec: str) -> EntailmentChecker:
     return PairScorer(redact(spec), 0.5, score)
 
 
-def _probabilities(answer: list[list[dict[str, Any]]], pairs: int, label: str | None) -> list[float]:
-    if len(answer) != pairs:
-        raise ValueError(f"{len(answer)} results for {pairs} pairs")
-    chosen = (each[entailing_label([str(one["label"]) for one in each], label)] for each in answer)
+def _probabilities(response: list[list[dict[str, Any]]], pairs: int, label: str | None) -> list[float]:
+    if len(response) != pairs:
+        raise ValueError(f"{len(response)} results for {pairs} pairs")
+    chosen = (each[entailing_label([str(one["label"]) for one in each], label)] for each in response)
     return [float(each["score"]) for each in chosen]

@@ -23,14 +23,14 @@ from typing_extensions import override
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.models.players.step_replies import make_result
-from hopgraph.tools.scoring.weights.batched import Batched, run_in_batches, shared, tokens_per_batch
+from hopgraph.tools.scoring.weights.batched import Batched, load_once, run_in_batches, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
-    NamedModel,
+    ModelSpec,
     locate,
     number_option,
+    parse_spec,
     placement_of,
-    read_spec,
     share_option,
 )
 from hopgraph.tools.scoring.weights.text_model import TextModel, check_weights, loading, max_length_of
@@ -62,7 +62,7 @@ _PACKAGED = {
 class BaseWeights:
     """Location of a base model's weights."""
 
-    named: NamedModel
+    named: ModelSpec
     folder: Path
     gguf: str | None = None
     """Name of the GGUF file, if it is one."""
@@ -81,7 +81,7 @@ class BaseWeights:
         return "causal" if self.gguf or "CausalLM" in architectures or "LMHead" in architectures else "classifier"
 
 
-def find_base(named: NamedModel) -> BaseWeights:
+def find_base(named: ModelSpec) -> BaseWeights:
     """Locate a base's weights, downloading them from the hub if needed; SpecError if it or its package is missing."""
     if packaged := _PACKAGED.get(named.name):
         name, files, install = packaged
@@ -200,7 +200,7 @@ def make_student(rest: str) -> StudentModel:
     LoRA adapter into the base, `?max_tokens=` limits replies; `device`, `dtype` etc. are those of local rerankers.
     Raises SpecError for a missing or unfinished student, a missing base or package, or a wrong option.
     """
-    named = read_spec(f"student:{rest}", OPTIONS)
+    named = parse_spec(f"student:{rest}", OPTIONS)
     folder = Path(named.name).expanduser()
     record = read_record(folder) if (folder / RECORD).is_file() else None
     if record and record.seconds is None:
@@ -215,20 +215,20 @@ def make_student(rest: str) -> StudentModel:
     place, threshold = placement_of(named), share_option(named, "threshold", None)
     key = ("student", folder.absolute(), base.folder, base.gguf, place, str(named.options))
     make = partial(_load, named, base, record, folder, threshold)
-    return StudentModel(model_name=named.spec, load=lambda: shared(key, lambda: Batched(make(), named.spec)))
+    return StudentModel(model_name=named.spec, load=lambda: load_once(key, lambda: Batched(make(), named.spec)))
 
 
-def _base_of(named: NamedModel, record: StudentRecord | None, folder: Path) -> BaseWeights:
+def _base_of(named: ModelSpec, record: StudentRecord | None, folder: Path) -> BaseWeights:
     if record is None:
         return find_base(named)
     if not (folder / _ADAPTER).is_file():
         return BaseWeights(named, folder)
     require("peft", "train")
-    return find_base(NamedModel(named.spec, named.kind, record.base, named.options))
+    return find_base(ModelSpec(named.spec, named.kind, record.base, named.options))
 
 
 def _load(
-    named: NamedModel, base: BaseWeights, record: StudentRecord | None, folder: Path, threshold: float | None
+    named: ModelSpec, base: BaseWeights, record: StudentRecord | None, folder: Path, threshold: float | None
 ) -> BatchReply:
     place, kind = placement_of(named), record.kind if record else base.kind()
     if record is None and kind == "classifier":
@@ -247,7 +247,7 @@ def _load(
     return partial(_generate, text_model, kind == "seq2seq", limit)
 
 
-def _with_adapter(named: NamedModel, model: Any, folder: Path, merge: bool) -> Any:
+def _with_adapter(named: ModelSpec, model: Any, folder: Path, merge: bool) -> Any:
     with loading(named.spec, str(folder)):
         adapted = require("peft", "train").PeftModel.from_pretrained(model, str(folder))
         return adapted.merge_and_unload() if merge else adapted
@@ -255,7 +255,7 @@ def _with_adapter(named: NamedModel, model: Any, folder: Path, merge: bool) -> A
 
 def merge_student(folder: Path) -> None:
     """Save a student with its LoRA adapter merged in the subfolder `merged`, for inference servers."""
-    record, named = read_record(folder), read_spec(f"student:{folder}", OPTIONS)
+    record, named = read_record(folder), parse_spec(f"student:{folder}", OPTIONS)
     base = _base_of(named, record, folder)
     model, tokenizer = load_base(base, record.kind, require("torch", "train").float32, len(record.labels))
     if (folder / _ADAPTER).is_file():

@@ -16,7 +16,7 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 LABEL_WIDTH = 11
 """Width of the left column, which names the steps."""
-_WIDEST = 100  # longer lines are hard to read
+_MAX_WIDTH = 100  # longer lines are hard to read
 
 
 class _PipedConsole(Console):
@@ -29,7 +29,7 @@ class _PipedConsole(Console):
 def console_on(*, stderr: bool = False) -> Console:
     """Return a console without markup, with colours only on a terminal, and at most 100 columns wide."""
     console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
-    console.width = min(console.width, _WIDEST)
+    console.width = min(console.width, _MAX_WIDTH)
     return console
 
 

@@ -31,7 +31,7 @@ from hopgraph.tools.retrieval.passage_metadata import describe_location, find_lo
 from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
-_LISTED = 20  # maximum files named per kind of change
+_MAX_LISTED = 20  # maximum files named per kind of change
 _SKIPPED = ("bad file or record", "bad files or records")
 _EMPTY = "a file has no text"
 
@@ -76,7 +76,7 @@ def _index(console: Console, options: IndexOptions) -> None:
         with show_progress({"read": "sending", "save": "making searchable"}) as progress:
             given |= {"language": options.language or "en", "progress": progress}
             report = index_into(options.to, options.source, **given)
-        corpus, lines = report.target, _filled(report)
+        corpus, lines = report.target, _fill_summary(report)
     else:
         report, corpus, lines = _build(options, given)
     if options.dry_run and report.changes is not None:
@@ -117,9 +117,9 @@ def _print_notes(report: IndexReport | FillReport) -> None:
     """Report what was left out, read in an unusual way, or skipped."""
     if report.left_out:
         print_note(report.left_out)
-    for note in report.notes[:_LISTED]:
+    for note in report.notes[:_MAX_LISTED]:
         print_note(note)
-    if (unlisted := len(report.notes) - _LISTED) > 0:
+    if (unlisted := len(report.notes) - _MAX_LISTED) > 0:
         print_note(f"{unlisted:,} more notes on files")
     for problem in report.first_skipped:
         print_note(f"skipped {problem}")
@@ -145,6 +145,8 @@ def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> Non
         old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
         files, passages, skipped = (mine + other for mine, other in zip(old[1:4], each[1:4], strict=True))
         kinds[each.suffix] = _Kind(each.suffix, files, passages, skipped, old.why or each.why)
+    if not kinds:
+        return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("kind", "files", "passages", "skipped", "why"):
         table.add_column(column, justify="left" if column in ("kind", "why") else "right", no_wrap=column == "kind")
@@ -223,7 +225,7 @@ def _build(options: IndexOptions, given: dict[str, Any]) -> tuple[IndexReport, s
     return report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out), lines
 
 
-def _filled(report: FillReport) -> list[str]:
+def _fill_summary(report: FillReport) -> list[str]:
     before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
     sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
     skipped = f"{pluralize(report.skipped, *_SKIPPED)} skipped"
@@ -250,7 +252,7 @@ def _count_changes(changes: FileChanges) -> str:
 def _print_changes(console: Console, changes: FileChanges) -> None:
     print_line(console, f"Would be: {_count_changes(changes)}.")
     for what, names in (("add", changes.added), ("read again", changes.changed), ("remove", changes.vanished)):
-        for name in names[:_LISTED]:
+        for name in names[:_MAX_LISTED]:
             print_line(console, f"  {what}: {sanitize_line(name)}")
-        if len(names) > _LISTED:
-            print_line(console, f"  {what}: {len(names) - _LISTED:,} more")
+        if len(names) > _MAX_LISTED:
+            print_line(console, f"  {what}: {len(names) - _MAX_LISTED:,} more")

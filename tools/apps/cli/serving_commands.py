@@ -130,12 +130,12 @@ def run_mcp(given: McpOptions) -> None:
     settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus)
     # Tools keep no threads, so a temporary file is enough.
     with _temporary_folder("hopgraph-mcp-") as folder:
-        _end_at_once(folder)
+        _exit_at_once(folder)
         options = ServingOptions(settings=explicit_settings(settings), threads=folder / "threads.sqlite")
         asyncio.run(_serve_tools(options, only))
 
 
-def _end_at_once(folder: Path) -> None:
+def _exit_at_once(folder: Path) -> None:
     """Make Ctrl-C and SIGTERM exit the process at once, even if a thread waits for the client's next line."""
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -178,7 +178,7 @@ def run_serve(options: ServeOptions) -> None:
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     # The server restores this handler after its shutdown, and then raises the signal again.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    with _own_folder(), _temporary_folder("hopgraph-serve-") as folder:
+    with _server_folder(), _temporary_folder("hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
         from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
@@ -220,7 +220,7 @@ def _temporary_folder(prefix: str) -> Generator[Path]:
 
 
 @contextmanager
-def _own_folder() -> Generator[None]:
+def _server_folder() -> Generator[None]:
     """Create the folder that the server expects in the working directory, and remove it afterwards if it is new."""
     was_there = _FOLDER.is_dir()
     try:

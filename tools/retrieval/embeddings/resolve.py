@@ -35,18 +35,18 @@ from hopgraph.tools.scoring.weights.batched import (
     Batched,
     SingleForward,
     estimate_tokens,
+    load_once,
     run_in_batches,
-    shared,
     tokens_per_batch,
 )
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
-    NamedModel,
+    ModelSpec,
     Placement,
     locate,
     number_option,
+    parse_spec,
     placement_of,
-    read_spec,
     resolve_by_kind,
 )
 from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, loading, max_length_of
@@ -65,9 +65,9 @@ class _LoadedModel(NamedTuple):
 
 def local_embeddings(spec: str) -> EmbeddingModel:
     """Return an in-process model of one of the LOADERS; SpecError if it or its package cannot be loaded."""
-    named = read_spec(spec, _LOCAL_OPTIONS)
+    named = parse_spec(spec, _LOCAL_OPTIONS)
     folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
-    loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
+    loaded = load_once((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
     known = loaded.prefixes if any(loaded.prefixes) else prefixes_by_name(named.name)
     normalise = named.options.get("normalise")
     if normalise not in (None, "yes", "no"):
@@ -84,7 +84,7 @@ def local_embeddings(spec: str) -> EmbeddingModel:
     )
 
 
-def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+def _load_sentence_transformer(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel:
     """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's configuration (`prompts`).
 
     Vectors are normalised unless the model compares by inner product.
@@ -105,7 +105,7 @@ def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement
     return _LoadedModel(_batched(named, place, config, longest, encode), similarity == "cosine", prefixes)
 
 
-def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+def _load_contriever(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel:
     """Load a model whose vector is the mean of the last layer's token vectors, compared by inner product.
 
     For Contriever (Izacard et al. 2022), as in the authors' code, and models used in the same way.
@@ -127,7 +127,7 @@ def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _Load
     return _LoadedModel(_batched(named, place, config, longest, encode), normalise=False, prefixes=Prefixes())
 
 
-def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+def _load_flag(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel:
     """Load a BGE model with FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
@@ -149,7 +149,7 @@ def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedMode
     return _LoadedModel(_batched(named, place, config, longest, encode), normalise=True, prefixes=Prefixes())
 
 
-def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> Any:
+def _open_sentence_transformer(named: ModelSpec, folder: Path, place: Placement) -> Any:
     library = require("sentence_transformers")
     read_modules(named, folder, ("sentence_transformers.",))
     with loading(named.spec, str(folder)):
@@ -162,7 +162,7 @@ def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement
         )
 
 
-def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
+def read_modules(named: ModelSpec, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
     """Return the modules of a sentence-transformers model; None if it does not list them.
 
     SpecError for a class whose name begins with none of `known`: older versions of the library run code from the
@@ -178,7 +178,7 @@ def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> lis
     return modules
 
 
-def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> SettingsT:
+def read_settings(named: ModelSpec, path: Path, kind: type[SettingsT]) -> SettingsT:
     """Read a JSON file of a model; SpecError if it cannot be read or has another type."""
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
@@ -187,7 +187,7 @@ def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> Setti
 
 
 def _batched(
-    named: NamedModel, place: Placement, config: Any, longest: int, encode: Callable[[str, list[str]], Iterable[Any]]
+    named: ModelSpec, place: Placement, config: Any, longest: int, encode: Callable[[str, list[str]], Iterable[Any]]
 ) -> Batched[Text, Vector]:
     """Share a model among threads, batching texts of similar length, with the prefix of queries or passages."""
     tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
@@ -204,7 +204,7 @@ def _batched(
     return Batched(work, named.spec)
 
 
-LOADERS: dict[str, Callable[[NamedModel, Path, Placement], _LoadedModel]] = {
+LOADERS: dict[str, Callable[[ModelSpec, Path, Placement], _LoadedModel]] = {
     "sentence-transformers": _load_sentence_transformer,
     "st": _load_sentence_transformer,
     "contriever": _load_contriever,
@@ -214,15 +214,15 @@ LOADERS: dict[str, Callable[[NamedModel, Path, Placement], _LoadedModel]] = {
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 TEXTS_PER_REQUEST = 64
-_LARGEST_ANSWER = 256 * 1024**2  # bytes: thousands of vectors as text
+_MAX_RESPONSE = 256 * 1024**2  # bytes: thousands of vectors as text
 _OPENAI = "https://api.openai.com/v1"
 _REMOTE_OPTIONS = ("base_url", "batch", "dimensions", "query_prefix", "passage_prefix")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
+def _vectors_by_index(response: Any, texts: int) -> list[Vector]:
     """Return the vectors of a response, in the order of the texts."""
-    vectors = {int(each["index"]): to_vector(each["embedding"]) for each in answer["data"]}
+    vectors = {int(each["index"]): to_vector(each["embedding"]) for each in response["data"]}
     if vectors.keys() != set(range(texts)):
         raise ValueError(f"{len(vectors)} vectors for {texts} texts")
     return [vectors[index] for index in range(texts)]
@@ -234,7 +234,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     The key is read from OPENAI_API_KEY; the address is `?base_url=`, else OPENAI_BASE_URL, else OpenAI's. SpecError for
     an address with a password, or for OpenAI without a key.
     """
-    named = read_spec(spec, _REMOTE_OPTIONS)
+    named = parse_spec(spec, _REMOTE_OPTIONS)
     address = read_address(named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
     parts = urlsplit(address)
     if parts.password or parts.username:
@@ -244,14 +244,14 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
             f"{named.spec!r} needs a key: set {KEY_VARIABLE}, or name a local server with "
             f"openai:{named.name}?base_url=http://HOST:PORT/v1"
         )
-    server = JsonServer(parts._replace(path=f"{parts.path}/embeddings").geturl(), KEY_VARIABLE, largest=_LARGEST_ANSWER)
+    server = JsonServer(parts._replace(path=f"{parts.path}/embeddings").geturl(), KEY_VARIABLE, largest=_MAX_RESPONSE)
     size, dimensions = number_option(named, "batch", TEXTS_PER_REQUEST), number_option(named, "dimensions", 0)
 
     async def request(part: Sequence[Text]) -> list[Vector]:
         shortened = {"dimensions": dimensions} if dimensions else {}
         texts = [item.prefix + item.text for item in part]
         body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
-        return await server.request("POST", lambda answer: _vectors_by_index(answer, len(part)), json=body)
+        return await server.request("POST", lambda response: _vectors_by_index(response, len(part)), json=body)
 
     async def encode(items: Sequence[Text]) -> list[Vector]:
         parts = [items[first : first + size] for first in range(0, len(items), size)]
@@ -273,7 +273,7 @@ def untrusted_address(spec: str) -> str | None:
 
     This machine, the address in OPENAI_BASE_URL and models without an address are trusted.
     """
-    address = read_spec(spec, _REMOTE_OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
+    address = parse_spec(spec, _REMOTE_OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
     if not address or urlsplit(address).hostname in _LOOPBACK or address == os.environ.get("OPENAI_BASE_URL"):
         return None
     return address

@@ -31,8 +31,8 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
 """Variable with the server's API key; alternatively, the address may have a user name and password."""
 _META = "hopgraph"
-_LONGEST_ID = 512  # bytes; Elasticsearch's limit
-_MOST_HITS = 10_000  # the default of Elasticsearch's `index.max_result_window`
+_MAX_ID = 512  # bytes; Elasticsearch's limit
+_MAX_HITS = 10_000  # the default of Elasticsearch's `index.max_result_window`
 
 
 class ElasticsearchEngine:
@@ -126,28 +126,28 @@ class ElasticsearchEngine:
                 page = self._client.search(
                     index=self.address.collection,
                     query={"exists": {"field": FILE_RECORD}},
-                    size=_MOST_HITS,
+                    size=_MAX_HITS,
                     source=[FILE, FILE_RECORD],
                     sort=[{FILE: "asc"}],
                     search_after=after,
                 )
                 hits = page["hits"]["hits"]
                 found |= {hit["_source"][FILE]: hit["_source"][FILE_RECORD] for hit in hits}
-                if len(hits) < _MOST_HITS:
+                if len(hits) < _MAX_HITS:
                     return found
                 after = hits[-1]["sort"]
 
     def delete_files(self, files: Sequence[str]) -> None:
         """Delete the passages of files, complete or not, by their `file`."""
         with self._translate_errors("cannot be written"):
-            for start in range(0, len(files), _MOST_HITS):
-                some = {"terms": {FILE: list(files[start : start + _MOST_HITS])}}
+            for start in range(0, len(files), _MAX_HITS):
+                some = {"terms": {FILE: list(files[start : start + _MAX_HITS])}}
                 self._client.delete_by_query(index=self.address.collection, query=some, conflicts="proceed")
 
     def rejection_reason(self, row: EngineRow) -> str:
         """Return why a passage cannot be stored; empty if it can."""
-        if len(row.passage.id.encode()) > _LONGEST_ID:
-            what = f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
+        if len(row.passage.id.encode()) > _MAX_ID:
+            what = f"its id has more than {_MAX_ID} bytes, which Elasticsearch cannot hold"
             return f"the passage {row.passage.id!r}: {what}"
         return ""
 
@@ -163,8 +163,8 @@ class ElasticsearchEngine:
 
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
         """Return at most k passages by inner product."""
-        size = min(k, _MOST_HITS)
-        candidates = min(max(100, 2 * size), _MOST_HITS)
+        size = min(k, _MAX_HITS)
+        candidates = min(max(100, 2 * size), _MAX_HITS)
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}
         # Elasticsearch maps inner products to positive scores, which is undone here.
         found = self._search({"knn": knn}, k)
@@ -175,7 +175,7 @@ class ElasticsearchEngine:
             found = self._client.search(
                 index=self.address.collection,
                 query=query,
-                size=min(k, _MOST_HITS),
+                size=min(k, _MAX_HITS),
                 source=["title", "text", METADATA],
                 search_type="dfs_query_then_fetch",  # document frequencies of the whole index, not of each shard
             )

@@ -16,7 +16,7 @@ from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
 from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_info
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, share_option
+from hopgraph.tools.scoring.weights.model_specs import ModelSpec, share_option
 
 SearchMode = Literal["bm25", "dense", "hybrid"]
 """By BM25, by vectors, or both fused by relative scores."""
@@ -74,7 +74,7 @@ def parse_address(spec: str) -> EngineAddress:
     address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip(), mode)
     if problem := _problem(address, options):
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
-    named = NamedModel(str(address), kind, address.uri, options)
+    named = ModelSpec(str(address), kind, address.uri, options)
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
     return replace(address, bm25_weight=weight, links=options.get("links", ""))
 

@@ -39,7 +39,7 @@ TOKEN = "HOPGRAPH_MILVUS_TOKEN"  # noqa: S105 - the name of an environment varia
 _PROPERTY, _SPARSE = "hopgraph", "sparse"
 _LITE_SECONDS = 1800.0
 """Lite builds its BM25 index in memory at a process's first search: over a minute for 100,000 passages."""
-_LONGEST_ID, _LONGEST_FIELD = 512, 65_535
+_MAX_ID, _MAX_FIELD = 512, 65_535
 """Milvus's limits, in bytes."""
 _READ_AT_ONCE = 1000  # files per request
 _LETTERS = re.compile(r"\w+")
@@ -91,13 +91,13 @@ class MilvusEngine:
         """Create the empty collection."""
         kinds = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
+        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID)
         for name in ("title", "text", METADATA, FILE, FILE_RECORD):
-            schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST_FIELD)
+            schema.add_field(name, kinds.VARCHAR, max_length=_MAX_FIELD)
         schema.add_field(
             TERMS,
             kinds.VARCHAR,
-            max_length=_LONGEST_FIELD,
+            max_length=_MAX_FIELD,
             enable_analyzer=True,
             analyzer_params={"tokenizer": "whitespace" if self.address.remote else "standard"},
         )
@@ -133,7 +133,7 @@ class MilvusEngine:
     def rejection_reason(self, row: EngineRow) -> str:
         """Return why a passage cannot be stored; empty if it can."""
         for name, value in self._strings(row).items():
-            limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
+            limit = _MAX_ID if name == "id" else _MAX_FIELD
             if len(value.encode()) > limit:
                 what = f"its {name} has more than {limit:,} bytes, which Milvus cannot hold"
                 return f"the passage {row.passage.id!r}: {what}"

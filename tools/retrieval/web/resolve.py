@@ -32,13 +32,13 @@ from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex, WebPage, 
 
 SEARCH_KEY_VARIABLE = "SERPER_API_KEY"
 SERPER = "https://google.serper.dev"
-_LONGEST_WIKIPEDIA_QUERY = 300  # characters; MediaWiki refuses more
-_EXTRACTS_PER_ANSWER = 20  # MediaWiki's limit
+_MAX_WIKIPEDIA_QUERY = 300  # characters; MediaWiki refuses more
+_EXTRACTS_PER_RESPONSE = 20  # MediaWiki's limit
 
 Fields = dict[str, JsonValue]
 
 
-class SerperAnswer(BaseModel):
+class SerperResponse(BaseModel):
     """The fields of serper.dev's response that are read."""
 
     searchParameters: Fields = {}  # noqa: N815 - serper.dev's names
@@ -49,22 +49,22 @@ class SerperAnswer(BaseModel):
 
 def serper(url: str, seconds: float, retries: int, country: str, language: str) -> WebIndex:
     """Return Google search through serper.dev, as used by GenGround."""
-    name, most = "web:serper", 100
-    settings = f"country={country!r}, language={language!r}, name={name!r}, most={most}"
+    name, max_results = "web:serper", 100
+    settings = f"country={country!r}, language={language!r}, name={name!r}, most={max_results}"
     server = JsonServer(
         f"{url.rstrip('/')}/search", SEARCH_KEY_VARIABLE, "X-API-KEY", name, CorpusError, seconds, retries
     )
 
     async def search(query: str, k: int) -> list[WebPage]:
-        body = {"q": query, "gl": country, "hl": language, "num": min(k, most)}
+        body = {"q": query, "gl": country, "hl": language, "num": min(k, max_results)}
         return (await server.request("POST", _serper_pages, json=body))[:k]
 
-    return WebIndex(most, f"Serper(url={url!r}, {settings})", search)
+    return WebIndex(max_results, f"Serper(url={url!r}, {settings})", search)
 
 
-def _serper_pages(answer: Any) -> list[WebPage]:
+def _serper_pages(response: Any) -> list[WebPage]:
     """Return the answer box, the knowledge panel and the results, merged by address."""
-    found = SerperAnswer.model_validate(answer)
+    found = SerperResponse.model_validate(response)
     if not found.model_fields_set:
         raise ValueError("no results in it")
     box, panel = found.answerBox or {}, found.knowledgeGraph or {}
@@ -85,7 +85,7 @@ class WikiPages(BaseModel):
     pages: list[Fields] = []
 
 
-class WikiAnswer(BaseModel):
+class WikiResponse(BaseModel):
     """The fields of MediaWiki's response that are read."""
 
     error: Fields | None = None
@@ -96,11 +96,11 @@ class WikiAnswer(BaseModel):
 
 def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
     """Return MediaWiki's full-text search, with the introduction of each article."""
-    name, most = "web:wikipedia", 50
+    name, max_results = "web:wikipedia", 50
     server = JsonServer(url, name=name, error=CorpusError, seconds=seconds, retries=retries)
 
     async def search(query: str, k: int) -> list[WebPage]:
-        longest = _LONGEST_WIKIPEDIA_QUERY
+        longest = _MAX_WIKIPEDIA_QUERY
         if len(query) > longest:  # cut before a word
             query = query[: longest + 1].rpartition(" ")[0][:longest] or query[:longest]
         parameters: dict[str, str | int] = {
@@ -109,12 +109,12 @@ def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
             "formatversion": 2,
             "generator": "search",
             "gsrsearch": query,
-            "gsrlimit": min(k, most),
+            "gsrlimit": min(k, max_results),
             "gsrnamespace": 0,
             "prop": "extracts|info",
             "exintro": 1,
             "explaintext": 1,
-            "exlimit": _EXTRACTS_PER_ANSWER,
+            "exlimit": _EXTRACTS_PER_RESPONSE,
             "inprop": "url",
         }
         pages: dict[str, WebPage] = {}
@@ -126,12 +126,12 @@ def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
             parameters |= rest
         return list(pages.values())[:k]
 
-    return WebIndex(most, f"Wikipedia(url={url!r}, name={name!r}, most={most})", search)
+    return WebIndex(max_results, f"Wikipedia(url={url!r}, name={name!r}, most={max_results})", search)
 
 
-def _wiki_pages(answer: Any) -> tuple[list[WebPage], dict[str, str | int]]:
+def _wiki_pages(response: Any) -> tuple[list[WebPage], dict[str, str | int]]:
     """Return the articles with an introduction, in search order, and the parameters that continue the query."""
-    found = WikiAnswer.model_validate(answer)
+    found = WikiResponse.model_validate(response)
     if found.error:
         raise ValueError(str(found.error.get("info") or found.error))
     if not found.model_fields_set:

@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.text import split_sentences
 
-LONGEST_TEXT = 4000
+MAX_TEXT = 4000
 """Maximum characters of a page's text; a longer one is cut at the end of a sentence."""
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
@@ -62,10 +62,10 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= MAX_TEXT:
         return text
-    ends = [end for _, end in split_sentences(text[:LONGEST_TEXT])]
-    return text[: ends[-2] if len(ends) > 1 else LONGEST_TEXT]
+    ends = [end for _, end in split_sentences(text[:MAX_TEXT])]
+    return text[: ends[-2] if len(ends) > 1 else MAX_TEXT]
 
 
 _FORMAT = 1
@@ -121,7 +121,7 @@ class WebCache:
 class WebIndex:
     """A search engine as an index. Results change with the web: cache them to repeat a run."""
 
-    most: int
+    max_results: int
     """Maximum number of results the engine returns."""
     cache_key: str
     """Identifies the engine and the settings that affect results, without keys."""
@@ -132,7 +132,7 @@ class WebIndex:
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Return pages in the engine's order, with address as id and 1 / rank as score; none for a blank query."""
-        k = min(k, self.most)
+        k = min(k, self.max_results)
         query = " ".join(query.encode(errors="ignore").decode().split())
         if k < 1 or not query:
             return []

@@ -19,7 +19,7 @@ from typing import Any
 from hopgraph.state import EntailmentChecker, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, entailing_label
-from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, NamedModel, Placement, read_spec
+from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, ModelSpec, Placement, parse_spec
 from hopgraph.tools.scoring.weights.text_model import Scoring, TextModel, architectures, load_text_model, local_scorer
 from hopgraph.tools.text import split_sentences
 
@@ -93,11 +93,11 @@ def local_entailment(spec: str) -> EntailmentChecker:
     unclear. SpecError for an invalid spec, a missing package, no label for entailment, or a model that cannot be
     loaded.
     """
-    named = read_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
+    named = parse_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
     return local_scorer(named, 0.5, _LOADERS[named.kind])
 
 
-def _load_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_nli(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     model = load_text_model(named, folder, place, SEQUENCE)
     names = model.model.config.id2label
     labels = [str(names[index]) for index in sorted(names, key=int)]
@@ -109,13 +109,13 @@ def _load_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     return _by_windows(named, model, lambda pairs: [row[label] for row in model.run(pairs, classify, "only_first")])
 
 
-def _load_t5_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_t5_nli(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     # The papers generate an answer and compare it with "1"; that answer has a probability above 0.5.
     model = load_text_model(named, folder, place, SEQ2SEQ)
     return _by_windows(named, model, _first_word(model, "premise: {} hypothesis: {}"))
 
 
-def _load_minicheck(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_minicheck(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     if any(each.endswith("ForConditionalGeneration") for each in architectures(named, folder)):
         model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
         return _by_windows(named, model, _first_word(model, f"predict: {{}}{model.tokenizer.eos_token}{{}}"))
@@ -133,7 +133,7 @@ def _load_minicheck(named: NamedModel, folder: Path, place: Placement) -> Scorin
 _LOADERS = {"nli": _load_nli, "t5-nli": _load_t5_nli, "minicheck": _load_minicheck}
 
 
-def _by_windows(named: NamedModel, model: TextModel, score: Scoring) -> Scoring:
+def _by_windows(named: ModelSpec, model: TextModel, score: Scoring) -> Scoring:
     room = model.max_length - _SPECIAL_AND_FORMAT
     if room < 1:
         raise SpecError(f"{named.spec!r}: max_length must be above {_SPECIAL_AND_FORMAT}")

@@ -9,7 +9,7 @@ from hopgraph.state import Reranker, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.scoring.weights.batched import SingleForward, estimate_tokens, run_in_batches, tokens_per_batch
-from hopgraph.tools.scoring.weights.model_specs import M3_HEADS, NamedModel, Placement, number_option, read_spec
+from hopgraph.tools.scoring.weights.model_specs import M3_HEADS, ModelSpec, Placement, number_option, parse_spec
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
     Scoring,
@@ -36,13 +36,13 @@ def local_reranker(spec: str) -> Reranker:
     Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities. SpecError for an
     invalid spec, a missing package, or a model that cannot be loaded.
     """
-    named = read_spec(spec)
+    named = parse_spec(spec)
     if named.kind == "cross-encoder":
         return local_scorer(named, None, _load_cross_encoder)
     return local_scorer(named, _THRESHOLDS.get(Path(named.name).name), _load_bge)
 
 
-def _load_bge(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_bge(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     if all((folder / name).is_file() for name in M3_HEADS):
         return _load_m3(named, folder, place)
     if unsupported := _NEEDS_TRANSFORMERS_4.intersection(architectures(named, folder)):
@@ -74,7 +74,7 @@ def _load_bge(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     return partial(score_distinct, logits, longest + (_PROMPT_TOKENS if decoder else 0), tokens)
 
 
-def _load_m3(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_m3(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
         model: Any = require("FlagEmbedding").BGEM3FlagModel(
@@ -106,7 +106,7 @@ def _m3_score(model: Any, found: dict[str, Any], query: int, text: int) -> float
     return sum(weight * scores[kind] for kind, weight in M3_WEIGHTS.items())
 
 
-def _load_cross_encoder(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+def _load_cross_encoder(named: ModelSpec, folder: Path, place: Placement) -> Scoring:
     library, torch = require("sentence_transformers"), require("torch")
     if not (folder / "modules.json").is_file():
         check_weights(named, folder, SEQUENCE)
@@ -130,7 +130,7 @@ def _load_cross_encoder(named: NamedModel, folder: Path, place: Placement) -> Sc
     return partial(score_distinct, logits, model.max_seq_length or USUAL_LENGTH, tokens)
 
 
-def _check_one_label(named: NamedModel, labels: int) -> None:
+def _check_one_label(named: ModelSpec, labels: int) -> None:
     if labels != 1:
         raise SpecError(f"{named.spec!r}: a reranker has one output, and this model has {labels} labels; see nli:")
 

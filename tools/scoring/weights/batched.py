@@ -87,7 +87,7 @@ _making: dict[Hashable, threading.Lock] = {}
 _registry = threading.Lock()
 
 
-def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
+def load_once(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
     """Return the model for a key, made once even if many threads ask at the same time.
 
     Other keys are not blocked, and the next call retries after a failure. Takes as long as loading, so call it in a
@@ -115,7 +115,7 @@ if hasattr(os, "register_at_fork"):
 
 CPU_TOKENS = 2048
 """Tokens per batch on a CPU; more was not faster, since its caches are small."""
-MOST_TOKENS = 131_072
+MAX_TOKENS = 131_072
 FREE_SHARE = 0.5
 """Share of the free memory that a batch may use."""
 _FREE_ON_MPS = 2 * 1024**3  # macOS does not say how much memory is free
@@ -132,7 +132,7 @@ def tokens_per_batch(config: Any, place: Placement) -> int:
     size = 4 if place.dtype == "fp32" else 2
     on_cuda = place.device.startswith("cuda")
     free = int(require("torch").cuda.mem_get_info(place.device)[0]) if on_cuda else _FREE_ON_MPS
-    return max(512, min(MOST_TOKENS, int(FREE_SHARE * free / (_STORED_PER_TOKEN * width * size))))
+    return max(512, min(MAX_TOKENS, int(FREE_SHARE * free / (_STORED_PER_TOKEN * width * size))))
 
 
 def estimate_tokens(texts: Iterable[str], longest: int) -> list[int]:

@@ -22,7 +22,7 @@ ShareT = TypeVar("ShareT")
 
 
 @dataclass(frozen=True)
-class NamedModel:
+class ModelSpec:
     """A parsed spec."""
 
     spec: str
@@ -37,7 +37,7 @@ class NamedModel:
         return tuple(self.options.get(option) for option in ("max_length", "batch_tokens", "label"))
 
 
-def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
+def parse_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> ModelSpec:
     """Parse a spec; SpecError if it names no model, or has an option that is not among `allowed`."""
     spec = spec.strip()
     kind, _, rest = spec.partition(":")
@@ -48,10 +48,10 @@ def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
     for option in options:
         if option not in allowed:
             raise SpecError(f"option {option!r} of {redact(spec)!r} is unknown; valid: {', '.join(allowed)}")
-    return NamedModel(spec, kind, name, options)
+    return ModelSpec(spec, kind, name, options)
 
 
-def number_option(named: NamedModel, option: str, default: int) -> int:
+def number_option(named: ModelSpec, option: str, default: int) -> int:
     """Return an option's value, an integer from 1 (else SpecError), or `default`."""
     text = named.options.get(option)
     if text is None:
@@ -61,7 +61,7 @@ def number_option(named: NamedModel, option: str, default: int) -> int:
     return int(text)
 
 
-def share_option(named: NamedModel, option: str, default: ShareT) -> float | ShareT:
+def share_option(named: ModelSpec, option: str, default: ShareT) -> float | ShareT:
     """Return an option's value, a number from 0 to 1 (else SpecError), or `default`."""
     text = named.options.get(option)
     if text is None:
@@ -104,7 +104,7 @@ class Placement:
         return getattr(require("torch"), DTYPES[self.dtype])
 
 
-def placement_of(named: NamedModel) -> Placement:
+def placement_of(named: ModelSpec) -> Placement:
     """Return device and precision from the spec, else `HOPGRAPH_DEVICE` and `HOPGRAPH_DTYPE`, else the defaults.
 
     The default device (`auto`) is the first GPU if there is one, else the CPU; the default precision is fp32, for which
@@ -120,7 +120,7 @@ def placement_of(named: NamedModel) -> Placement:
     return Placement(device, dtype)
 
 
-def _setting(named: NamedModel, option: str, default: str) -> tuple[str, str]:
+def _setting(named: ModelSpec, option: str, default: str) -> tuple[str, str]:
     """Return the value, and the spec or variable that sets it."""
     if option in named.options:
         return named.options[option], named.spec
@@ -149,7 +149,7 @@ _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", 
 _OTHER_RUNTIMES = frozenset({"onnx", "openvino", "coreml", "tf", "flax", "original"})
 
 
-def locate(named: NamedModel) -> Path:
+def locate(named: ModelSpec) -> Path:
     """Return the folder with a model's files; download them if they are neither in a folder nor in the cache.
 
     A cached model is not looked up on the hub, so that it opens at once and offline. SpecError, which says what was
@@ -165,7 +165,7 @@ def locate(named: NamedModel) -> Path:
     return _cached(hub, named) or _checked(named, _downloaded(hub, named))
 
 
-def _checked(named: NamedModel, folder: Path) -> Path:
+def _checked(named: ModelSpec, folder: Path) -> Path:
     """Return a folder that can hold a model, else raise SpecError before a library fails with a long message."""
     if not any((folder / name).is_file() for name in ("config.json", "modules.json")):
         raise SpecError(f"{named.spec!r}: {folder} contains no model: it has no config.json")
@@ -190,7 +190,7 @@ def _parts(index: Path) -> set[str]:
         return {f"(unreadable: {index.name})"}
 
 
-def _cached(hub: Any, named: NamedModel) -> Path | None:
+def _cached(hub: Any, named: ModelSpec) -> Path | None:
     errors = require("huggingface_hub.errors")
     try:
         found = hub.snapshot_download(named.name, revision=named.options.get("revision"), local_files_only=True)
@@ -202,7 +202,7 @@ def _cached(hub: Any, named: NamedModel) -> Path | None:
     return folder if (folder / "config.json").is_file() and _has_weights(folder) else None
 
 
-def _downloaded(hub: Any, named: NamedModel) -> Path:
+def _downloaded(hub: Any, named: ModelSpec) -> Path:
     address, revision = os.environ.get("HF_ENDPOINT") or hub.constants.ENDPOINT, named.options.get("revision")
     try:
         about = hub.HfApi(endpoint=address).model_info(named.name, revision=revision, timeout=REACH_SECONDS)

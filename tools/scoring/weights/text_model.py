@@ -13,8 +13,8 @@ from typing import Any, cast
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer, ThresholdT
-from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, locate, number_option, placement_of
+from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, load_once, run_in_batches, tokens_per_batch
+from hopgraph.tools.scoring.weights.model_specs import ModelSpec, Placement, locate, number_option, placement_of
 
 USUAL_LENGTH = 512
 """Default maximum tokens of a text: what most of these models were trained with."""
@@ -100,16 +100,17 @@ def loading(spec: str, folder: str) -> Generator[None]:
 
 
 def local_scorer(
-    named: NamedModel, threshold: ThresholdT, load: Callable[[NamedModel, Path, Placement], Scoring]
+    named: ModelSpec, threshold: ThresholdT, load: Callable[[ModelSpec, Path, Placement], Scoring]
 ) -> PairScorer[ThresholdT]:
     """Return a scorer with a model loaded once per process and run by one thread; SpecError if it cannot be."""
     folder, place = locate(named), placement_of(named)
     key = (named.kind, folder, place, named.limits)
-    return PairScorer(named.spec, threshold, shared(key, lambda: Batched(load(named, folder, place), named.spec)).acall)
+    model = load_once(key, lambda: Batched(load(named, folder, place), named.spec))
+    return PairScorer(named.spec, threshold, model.acall)
 
 
 def load_text_model(
-    named: NamedModel, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
+    named: ModelSpec, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
 ) -> TextModel:
     """Load a tokenizer and a model with the head for a task, by the end of transformers' class names, e.g. Seq2SeqLM.
 
@@ -128,7 +129,7 @@ def load_text_model(
     return TextModel(model, tokenizer, place.device, tokens, longest)
 
 
-def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
+def check_weights(named: ModelSpec, folder: Path, task: str = "") -> None:
     """Raise SpecError for a model whose files cannot be loaded safely, or lack weights, before any library loads them.
 
     Only safetensors, or `.bin` files read as tensors only; no custom code. A library would fill missing weights with
@@ -145,7 +146,7 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
         raise SpecError(f"{named.spec!r}: the model in {folder} is {what}, and {lacks}")
 
 
-def architectures(named: NamedModel, folder: Path) -> list[str]:
+def architectures(named: ModelSpec, folder: Path) -> list[str]:
     """Return the class names in a model's config, mostly one; SpecError if it is unreadable."""
     try:
         config: Any = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -154,7 +155,7 @@ def architectures(named: NamedModel, folder: Path) -> list[str]:
         raise SpecError(f"{named.spec!r}: {folder / 'config.json'} cannot be read ({error})") from None
 
 
-def max_length_of(named: NamedModel, config: Any, tokenizer: Any, usual: int = USUAL_LENGTH) -> int:
+def max_length_of(named: ModelSpec, config: Any, tokenizer: Any, usual: int = USUAL_LENGTH) -> int:
     """Return the maximum tokens of a text: the spec's number, else the usual one within the model's limit.
 
     SpecError if the spec asks for more than the model has positions.

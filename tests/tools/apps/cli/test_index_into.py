@@ -36,6 +36,15 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
         assert '"1"' in answered.out
 
 
+def test_a_dry_run_without_changes_prints_no_table(run: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "fox.md").write_text("# Fox\nA fox runs.\n", encoding="utf-8")
+    arguments = ["index", str(tmp_path / "notes"), "--out", str(tmp_path / "index")]
+    assert "passages" in run(*arguments, "--dry-run").out
+    assert run(*arguments).code == 0
+    assert run(*arguments, "--dry-run").out.strip() == "Would be: 0 files added, 0 changed, 0 removed, 1 unchanged."
+
+
 def test_milvus_lite_is_a_local_file(run: Callable[..., Any], tmp_path: Path) -> None:
     pytest.importorskip("pymilvus")
     target = f"milvus:{tmp_path / 'lite.db'}#foxes"

@@ -125,7 +125,7 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
         (
             Fault(body=b"[]"),
             1,
-            "unexpected answer: Input should be a valid dictionary or instance of SerperAnswer",
+            "unexpected answer: Input should be a valid dictionary or instance of SerperResponse",
         ),
         (Fault(body=b"{}"), 1, "unexpected answer: no results in it"),
         (

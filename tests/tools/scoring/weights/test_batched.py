@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.scoring.weights.batched import MAX_JOINED, Batched, batches_by_length, shared
+from hopgraph.tools.scoring.weights.batched import MAX_JOINED, Batched, batches_by_length, load_once
 
 
 def test_something_is_made_once_for_all_threads() -> None:
@@ -22,7 +22,7 @@ def test_something_is_made_once_for_all_threads() -> None:
         return object()
 
     with ThreadPoolExecutor(20) as pool:
-        got = list(pool.map(lambda _: shared(("test", "once"), make), range(20)))
+        got = list(pool.map(lambda _: load_once(("test", "once"), make), range(20)))
     assert len(made) == 1
     assert len(set(map(id, got))) == 1
 
@@ -32,8 +32,8 @@ def test_what_failed_to_be_made_is_tried_again() -> None:
         raise SpecError("no")
 
     with pytest.raises(SpecError, match="no"):
-        shared(("test", "again"), fail)
-    assert shared(("test", "again"), lambda: 5) == 5
+        load_once(("test", "again"), fail)
+    assert load_once(("test", "again"), lambda: 5) == 5
 
 
 def test_waiting_requests_are_put_together_and_large_ones_are_not() -> None:

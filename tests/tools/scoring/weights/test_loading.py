@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from hopgraph.state import SpecError
 from hopgraph.tools.scoring.resolve import resolve_reranker
-from hopgraph.tools.scoring.weights.model_specs import locate, placement_of, read_spec, wanted_files
+from hopgraph.tools.scoring.weights.model_specs import locate, parse_spec, placement_of, wanted_files
 from support import tiny_models
 from support.servers.loopback import LoopbackServer
 
@@ -101,7 +101,7 @@ def hub_with(folder: Path, gone: bool = False) -> Starlette:
 
 
 def test_a_model_comes_from_the_hub_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    named = read_spec("bge:owner/tiny")
+    named = parse_spec("bge:owner/tiny")
     with LoopbackServer(hub_with(model)) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         folder = locate(named)
@@ -114,7 +114,7 @@ def test_an_unknown_model_is_refused(model: Path, monkeypatch: pytest.MonkeyPatc
     with LoopbackServer(hub_with(model, gone=True)) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         with pytest.raises(SpecError, match=r"'bge:owner/tiny': the model cannot be found; .*Repository Not Found"):
-            locate(read_spec("bge:owner/tiny"))
+            locate(parse_spec("bge:owner/tiny"))
 
 
 def test_only_tensors_are_downloaded() -> None:
@@ -209,17 +209,17 @@ def test_a_damaged_or_headless_model_is_refused(model: Path, tmp_path: Path) -> 
 )
 def test_a_device_or_precision_that_is_not_there_is_refused(query: str, said: str) -> None:
     with pytest.raises(SpecError, match=said):
-        placement_of(read_spec(f"bge:x?{query}"))
+        placement_of(parse_spec(f"bge:x?{query}"))
 
 
 def test_the_environment_gives_defaults_and_the_spec_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_DEVICE", "cpu")
     monkeypatch.setenv("HOPGRAPH_DTYPE", "bf16")
-    assert placement_of(read_spec("bge:x")).dtype == "bf16"
-    assert placement_of(read_spec("bge:x?dtype=fp32")).dtype == "fp32"
+    assert placement_of(parse_spec("bge:x")).dtype == "bf16"
+    assert placement_of(parse_spec("bge:x?dtype=fp32")).dtype == "fp32"
     monkeypatch.setenv("HOPGRAPH_DTYPE", "half")
     with pytest.raises(SpecError, match="HOPGRAPH_DTYPE: precision 'half' is unknown"):
-        placement_of(read_spec("bge:x"))
+        placement_of(parse_spec("bge:x"))
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", ""])

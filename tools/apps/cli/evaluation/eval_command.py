@@ -97,7 +97,7 @@ class Terminal(RunObserver):
 
     @override
     def stopped(self, run: RunReader) -> None:
-        tell_trouble(run)
+        report_failures(run)
 
     @override
     def finished(self, run: FinishedRun) -> None:
@@ -107,10 +107,10 @@ class Terminal(RunObserver):
             print_table(console, step_table(step_costs(run.reader)))
         if self.frontier:
             print_table(console, frontier_table(compare_runs([run.reader], read_prices(self.prices))))
-        self.codes.append(tell_trouble(run.reader, ", and count as wrong"))
+        self.codes.append(report_failures(run.reader, ", and count as wrong"))
 
 
-def tell_trouble(directory: RunReader, consequence: str = "") -> int:
+def report_failures(directory: RunReader, consequence: str = "") -> int:
     """Report how many questions failed and why, or that most replies were unusable; return the exit code."""
     latest = {name: directory.latest(name) for name in directory.manifest.methods}
     outcomes = [each for found in latest.values() for each in found.values()]

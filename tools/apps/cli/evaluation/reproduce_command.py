@@ -35,7 +35,7 @@ from hopgraph.tools.retrieval.resolve import corpus_spec
 from hopgraph.tools.text.sanitize import pluralize
 
 _REPORT = "reproduction"  # name of the files with our scores and the paper's
-_WRITTEN = (
+_PRINTED_OPTIONS = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
     *("max_calls", "max_cost", "prices", "judge", "out"),
 )
@@ -191,7 +191,7 @@ def _run_experiment(options: EvalOptions) -> None:
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     """Return the command that makes a run; only `reproduce` runs an experiment."""
     is_experiment = options.methods in EXPERIMENTS
-    given = {name: getattr(options, name) for name in _WRITTEN}
+    given = {name: getattr(options, name) for name in _PRINTED_OPTIONS}
     if is_of_others(options.methods):
         given["methods"] = METHODS[options.methods].place
     if is_experiment:

@@ -168,7 +168,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
     )
     task = bars.add_task("questions", total=tally.total, completed=tally.finished, figures=figures(tally))
 
-    def tell() -> None:
+    def update() -> None:
         while not ended.wait(_BAR_SECONDS if console.is_terminal else _LINE_SECONDS):
             if console.is_terminal:
                 bars.update(task, completed=tally.finished, figures=figures(tally))
@@ -176,7 +176,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
                 line = f"{tally.finished:,} of {tally.total:,} questions finished · {figures(tally)}"
                 console.print(Text(line, "dim"), soft_wrap=True)
 
-    Thread(target=tell, daemon=True).start()
+    Thread(target=update, daemon=True).start()
     try:
         with bars:
             yield

@@ -43,7 +43,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec, resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_reranker
-from hopgraph.tools.scoring.weights.model_specs import read_spec
+from hopgraph.tools.scoring.weights.model_specs import parse_spec
 from hopgraph.tools.students.student_model import find_base, merge_student
 from hopgraph.tools.students.student_record import StudentRecord, read_examples
 from hopgraph.tools.students.training import TrainingPlan, choose_settings, train
@@ -124,7 +124,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
     text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{kept and f' ({kept})'}: {out}"
     text += dropped and f"; dropped: {dropped}"
     console_on().print(Text(text), soft_wrap=True)
-    return eval_command.tell_trouble(directory)
+    return eval_command.report_failures(directory)
 
 
 def _check_choices(options: evaluation_options.DistillOptions, cls: type[DistillationContext]) -> None:
@@ -161,7 +161,7 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     examples, facts = read_examples(options.data.expanduser())
     given = dict(map(split_assignment, options.assignments or ())) | ({"lora_rank": "0"} if options.full else {})
     require("trl", "train")
-    base = find_base(read_spec(f"student:{options.student}"))
+    base = find_base(parse_spec(f"student:{options.student}"))
     kind = options.as_kind or base.kind()
     settings, marked = choose_settings(facts.role, kind, given)
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
