@@ -51,5 +51,5 @@ async def test_no_key_asks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("given", ["0", "many", "1.5", "-1"])
 def test_a_limit_that_is_none_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_QUESTIONS_PER_MINUTE", given)
-    with pytest.raises(SettingsError, match="is not a whole number from 1"):
+    with pytest.raises(SettingsError, match="must be a whole number of at least 1"):
         read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")

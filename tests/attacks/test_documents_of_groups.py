@@ -269,7 +269,7 @@ async def test_who_may_ask_nothing_is_told_so(app: WebApp, groups: dict[str, set
     groups["ann"] = set()
     for protocol in PROTOCOLS:
         said = await protocol(app, "ann", "one_step", "Who painted Harbour?")
-        assert "you have access to no documents" in said
+        assert "you do not have access to any documents" in said
         assert not [name for name in SETS if secret(name) in said]
 
 
@@ -304,13 +304,13 @@ def test_a_file_says_who_may_ask_what(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"documents": {"hr": "sample"}}, "belong together"),
-        ({"documents_of": "os:getcwd"}, "belong together"),
+        ({"documents": {"hr": "sample"}}, "must be set together"),
+        ({"documents_of": "os:getcwd"}, "must be set together"),
         ({"documents": {"h/r": "sample"}, "documents_of": "os:getcwd"}, "cannot be a name"),
         ({"documents": {"own": "sample"}, "documents_of": "os:getcwd"}, "cannot be a name"),
         (
             {"documents": {"hr": "sample"}, "documents_of": "os:getcwd", "settings": {"retriever": "sample"}},
-            "retriever: the app's documents are given by `documents`",
+            "retriever: the app's documents are set by `documents`",
         ),
         (
             {
@@ -318,7 +318,7 @@ def test_a_file_says_who_may_ask_what(tmp_path: Path) -> None:
                 "documents_of": "os:getcwd",
                 "settings": {"methods": {"migres": {"second_retriever": "sample"}}},
             },
-            "second_retriever: the app's documents are given by `documents`",
+            "second_retriever: the app's documents are set by `documents`",
         ),
         ({"documents": {"hr": "sample"}, "documents_of": "nothing.json"}, "nothing.json cannot be read"),
     ],

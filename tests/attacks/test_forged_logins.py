@@ -269,7 +269,7 @@ async def test_a_function_that_fails_is_one_line(tmp_path: Path, caplog: pytest.
     ("environment", "said"),
     [
         ({"HOPGRAPH_USER_HEADER": "X-User"}, "name the proxy that sets it in HOPGRAPH_PROXIES"),
-        ({"HOPGRAPH_USER_HEADER": "X User"}, "is not a header's name"),
+        ({"HOPGRAPH_USER_HEADER": "X User"}, "is not a header name"),
         ({"HOPGRAPH_OIDC_ISSUER": "https://login.example.org"}, "HOPGRAPH_OIDC_AUDIENCE: set it"),
         ({"HOPGRAPH_USER_OF": "nothing"}, "write MODULE:FUNCTION"),
         ({"HOPGRAPH_USER_OF": "os:sep"}, "is str, which cannot be called"),

@@ -150,7 +150,7 @@ def test_no_tool_of_mcp_takes_what_a_run_does_not(ann: httpx.Client, trap: Trap)
 
 
 def test_nothing_runs_by_a_schedule(ann: httpx.Client) -> None:
-    assert "this server offers no crons" in by_a_schedule(ann, {})
+    assert "this server does not offer crons" in by_a_schedule(ann, {})
 
 
 def test_callers_lower_limits_and_choose_how_a_method_works(ann: httpx.Client) -> None:
@@ -358,9 +358,9 @@ MCP_CALL = {"name": "OneR-Direct", "arguments": QUESTION}
     ("params", "status", "said"),
     [
         ({**MCP_CALL, "context": {"model": "openai:x?base_url=http://127.0.0.1:9"}}, 403, "set by the operator"),
-        ("none", 400, "not a valid request of the protocol"),
-        ({**MCP_CALL, "arguments": {"question": "\ud800"}}, 400, "not a valid request of the protocol"),
-        ("nested", 400, "not a valid request of the protocol"),
+        ("none", 400, "not a valid MCP request"),
+        ({**MCP_CALL, "arguments": {"question": "\ud800"}}, 400, "not a valid MCP request"),
+        ("nested", 400, "not a valid MCP request"),
     ],
     ids=["a setting of the owner's", "no parameters", "half a letter", "nested"],
 )

@@ -1,6 +1,7 @@
 """What one key's user may store: a refusal in the protocol's form, and what is there can still be read."""
 
 import random
+import re
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import httpx
 import pytest
 from attacks.conftest import person
 
+from hopgraph.tools.apps.server.page.texts import texts_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.langgraph_server import langgraph_server
 from support.servers.postgres import postgres_server
@@ -68,7 +70,8 @@ async def test_the_bytes_of_a_users_threads_have_an_end(app: WebApp) -> None:
     statuses = [each.status_code for each in replies]
     assert statuses[0] == 200
     assert statuses[-1] == 507
-    assert "delete some on the page" in replies[-1].json()["detail"]
+    refused = texts_for("de").problem(replies[-1].json()["detail"])
+    assert re.fullmatch(r"Ihre Unterhaltungen belegen [\d.]+ von [\d.]+ Byte; löschen Sie einige\.", refused)
     assert (await ask(app, BEN, "one")).status_code == 200
 
 

@@ -173,4 +173,4 @@ def test_a_node_that_lacks_a_key_says_which(ann: httpx.Client) -> None:
 def test_no_run_waits_for_longer_than_a_day(ann: httpx.Client, seconds: int) -> None:
     body = {**RUN, "input": QUESTION, "after_seconds": seconds}
     for path in ("/runs", "/runs/wait", "/runs/stream"):
-        assert refusal(ann.post(path, json=body)).startswith("after_seconds: give 0 to 86,400")
+        assert refusal(ann.post(path, json=body)).startswith("after_seconds: must be from 0 to 86,400")

@@ -1,5 +1,5 @@
 """The web app: a chat page, and endpoints for the protocols of other chat apps.
 
-Each endpoint is a module or a package: `openai_api`, `ag_ui`, `mcp_server`, `page`. `service` holds what they share,
-and `web_app` puts them together behind `guards`.
+Each endpoint is a module or a package: `openai_api`, `ag_ui`, `mcp_server`, `page`. They share `service`, and `web_app`
+combines them behind `guards`.
 """

@@ -1,15 +1,15 @@
-"""The chat for AG-UI front ends: one POST of `RunAgentInput`, and the run's events as they happen.
+"""The chat for AG-UI front ends: POST a `RunAgentInput` and receive the run's events as they happen.
 
-A run gives `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose value is the step event, between the
+A run emits `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose value is the step event, between the
 `STEP_STARTED` and `STEP_FINISHED` of its node; the reply as one text message, with answer and citations in the
-`metadata` of its first event, or of its last where the text was streamed; the same as a `STATE_SNAPSHOT`, added to
-the client's own state; and `RUN_FINISHED`. A run that pauses for a review ends with an interrupt outcome, and
-continues with `resume`. A failure after the first event is a `RUN_ERROR` of one line, one before it an HTTP error
-with that line; of an unexpected error the line names only the type, and the rest is logged.
+`metadata` of its first event, or of its last if the text was streamed; the same as a `STATE_SNAPSHOT`, added to the
+client's own state; and `RUN_FINISHED`. A run that pauses for a review ends with an interrupt outcome and continues
+with `resume`. A failure after the first event is a `RUN_ERROR`, an earlier one an HTTP error, each with one line; for
+an unexpected error the line has only its type, and the rest is logged.
 
-The events are written here, with the types of `ag-ui-protocol`, and not by `ag-ui-langgraph`: its endpoint accepts any
-thread id as the caller's own, writes what the caller sends as `forwardedProps` into the graph's input, sends inner
-prompts and whole states along as `RAW` events, and passes the chat a context that its settings refuse.
+The events use the types of `ag-ui-protocol`, but not `ag-ui-langgraph`: its endpoint accepts any thread id as the
+caller's own, writes the caller's `forwardedProps` into the graph's input, sends inner prompts and whole states as `RAW`
+events, and passes the chat a context that its settings reject.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -54,14 +54,14 @@ _STATUS: dict[type[Exception], int] = {
     TimeoutError: 504,
     Exception: 500,
 }
-"""The status of a refusal, by the first matching class of the error."""
+"""HTTP status by error class; the first match applies."""
 
 ag_ui_router = APIRouter()
 
 
 @ag_ui_router.post(AG_UI_PATH)
 async def run_agent(request: Request) -> Response:
-    """Run a turn of the chat on one of the user's threads; `app.state.service` is the open service."""
+    """Run a turn of the chat on one of the user's threads."""
     service: Service = request.app.state.service
     seconds = service.options.turn_seconds
     try:
@@ -92,7 +92,7 @@ async def _encode(events: AsyncGenerator[ag.BaseEvent | None]) -> AsyncGenerator
 
 
 async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[ag.BaseEvent | None]:
-    """Run the turn; the first event comes when it has started, and None after a long silence."""
+    """Run the turn; yield its events, the first once it has started, and None after a long silence."""
     settings, documents = _settings(service, run_input)
     given = await _graph_input(service, user, run_input)
     turn = service.run_on_thread(user, run_input.thread_id, given, settings, documents)
@@ -117,34 +117,34 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
             yield ag.StepFinishedEvent(step_name=node)
         for event in () if step.paused else _reply_events(step, run_input, written):
             yield event
-        # The run ends once its thread takes another question.
+        # `RUN_FINISHED` is sent only when the thread accepts the next question.
         async for _ in steps:
             pass
     yield _run_finished(run_input, step.paused)
 
 
 def _settings(service: Service, run_input: RunAgentInput) -> tuple[ChatContext, DocumentChoice]:
-    """Read the settings of a turn and its documents; forwarded props other than `hopgraph` are ignored.
+    """Read a turn's settings and documents from the forwarded props, ignoring all but `hopgraph`.
 
-    It is `{"hopgraph": {"method": …, "documents": …, SETTING: …}}`.
+    Their form is `{"hopgraph": {"method": …, "documents": …, SETTING: …}}`.
     """
     props = run_input.forwarded_props
     system = "\n\n".join(str(each.content) for each in run_input.messages if each.role in ("system", "developer"))
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
-        raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")
+        raise SettingsError(f"forwardedProps.{_OURS}: must be an object, e.g. {{'method': 'migres'}}")
     changes, documents = split_documents(cast("Mapping[str, JsonValue]", ours or {}))
     method = changes.pop("method", AUTO)
     if not isinstance(method, str):
-        raise SettingsError(f"forwardedProps.{_OURS}.method: write a method's name, or {AUTO}")
+        raise SettingsError(f"forwardedProps.{_OURS}.method: must be a method's name or {AUTO}")
     return service.settings(method, changes, system=system), documents
 
 
 async def _graph_input(service: Service, user: str, run_input: RunAgentInput) -> Any:
-    """Build the chat's input: answers to what it paused for, or the messages that its thread lacks.
+    """Build the chat's input: the answers to its interrupts, or the messages that the thread lacks.
 
-    A client sends its whole conversation: of a stored thread only the new message is taken, and where that is an
-    earlier one, the thread continues from there.
+    A client sends its whole conversation. For a stored thread only the last message is used; if the thread already has
+    it, the thread continues from there.
     """
     config = service.threads.config(user, run_input.thread_id)
     if given := run_input.resume:
@@ -153,7 +153,7 @@ async def _graph_input(service: Service, user: str, run_input: RunAgentInput) ->
         )
     messages = [message for each in run_input.messages if (message := _message(each))]
     if not messages or not isinstance(messages[-1], HumanMessage):
-        raise SettingsError("the last message is not the user's; send one of role user")
+        raise SettingsError("the last message must have the role user")
     stored: Sequence[AnyMessage] = (await service.chat.aget_state(config)).values.get("messages", [])
     if not stored:
         return {"messages": messages}
@@ -163,7 +163,7 @@ async def _graph_input(service: Service, user: str, run_input: RunAgentInput) ->
 
 
 def _message(message: Any) -> BaseMessage | None:
-    """Read a message of the user's or the assistant's; None for other roles, which the chat does not read."""
+    """Convert a message of the user or the assistant; None for other roles, which the chat ignores."""
     if message.role == "user":
         content = message.content
         text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
@@ -172,7 +172,7 @@ def _message(message: Any) -> BaseMessage | None:
 
 
 def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
-    """Write a step and, if its node differs from `before`, the end of that node and the start of this one."""
+    """Return a step's event, preceded by `STEP_FINISHED` and `STEP_STARTED` if its node differs from `before`."""
     events: list[ag.BaseEvent] = []
     if before and step["node"] != before:
         events.append(ag.StepFinishedEvent(step_name=before))
@@ -182,7 +182,7 @@ def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
 
 
 def _reply_events(end: TurnEnd, run_input: RunAgentInput, written: str) -> list[ag.BaseEvent]:
-    """Write the reply's message, or the rest of one whose text was streamed so far (`written`); and the state."""
+    """Return the events of the reply's message, without the text streamed already (`written`), and of the state."""
     reply: AIMessage = end.state["messages"][-1]
     payload = answer_payload(end.state)
     message, state = str(reply.id), cast("Any", run_input.state)

@@ -1,4 +1,4 @@
-"""Which settings the callers of a server may choose; the others belong to the operator, who started it."""
+"""The settings that callers of a server may choose; the others are reserved for its operator."""
 
 import os
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ OPERATOR_SETTINGS = frozenset(
         *("request_timeout", "request_retries", "max_parallel_calls", "max_output_tokens"),
     }
 )
-"""Settings that only the operator may choose: files, addresses, paid models, and the load on a model server; so are
-prompts."""
+"""Settings that only the operator may choose: files, addresses, paid models, and the load on a model server. Prompts
+are reserved, too."""
 LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
-"""The limits that a caller may lower, but not raise above what the app was started with, else these; `none` takes one
-away. The time ends before a turn's, so that there is a best answer."""
+"""Limits that a caller may lower, but not raise above the operator's, or these defaults; the operator's `none` removes
+one. The deadline is before a turn's time limit, so that there is a best answer."""
 SERVER_LIMITS: Mapping[str, int] = {
     "HOPGRAPH_QUESTIONS_PER_MINUTE": 60,
     "HOPGRAPH_CALLS_PER_DAY": 20_000,
@@ -32,12 +32,12 @@ SERVER_LIMITS: Mapping[str, int] = {
     "HOPGRAPH_DOCUMENT_BYTES": 1_000_000_000,
     "HOPGRAPH_DOCUMENT_FILES": 1_000,
 }
-"""The operator's environment variables with their defaults: per key's user, address, or page user's documents."""
+"""Environment variables of the operator, with their defaults: limits per user or address."""
 TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
 
 
 def callers_are_trusted() -> bool:
-    """Return whether a developer trusts the callers of this server."""
+    """Return whether this is a developer's server whose callers are trusted."""
     return os.environ.get(TRUST_CALLERS, "").lower() in {"1", "true", "yes"}
 
 
@@ -45,21 +45,21 @@ def read_limit(variable: str) -> int:
     """Read one of `SERVER_LIMITS` from the environment; a SettingsError unless it is a whole number from 1."""
     given = os.environ.get(variable) or str(SERVER_LIMITS[variable])
     if not (given.isascii() and given.isdecimal()) or int(given) < 1:
-        raise SettingsError(f"{variable}: {given!r:.80} is not a whole number from 1")
+        raise SettingsError(f"{variable}: must be a whole number of at least 1, got {given!r:.80}")
     return int(given)
 
 
 def with_limits(settings: ChatContext) -> ChatContext:
-    """Set the limits that are not set."""
+    """Return the settings with defaults for limits that are not set."""
     unset = LIMITS.keys() - settings.model_fields_set
     return settings.model_copy(update={name: LIMITS[name] for name in unset})
 
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
-    """Raise a SettingsError for a caller's setting that is the operator's, or a limit above the `allowed` one."""
-    # A value that applies anyway is not a choice; some front ends send every setting.
-    owners = (name for name in given if name in OPERATOR_SETTINGS or (name.startswith(PROMPT) and given[name]))
-    refused = sorted(name for name in owners if given[name] != getattr(allowed, name, None))
+    """Raise a SettingsError for a setting reserved for the operator, or a limit above the `allowed` one."""
+    # The value in effect is accepted, since some front ends send every setting.
+    reserved = (name for name in given if name in OPERATOR_SETTINGS or (name.startswith(PROMPT) and given[name]))
+    refused = sorted(name for name in reserved if given[name] != getattr(allowed, name, None))
     if refused:
         raise SettingsError(f"setting {refused[0]!r} can only be set by the operator of this server")
     for name in LIMITS:
@@ -69,8 +69,8 @@ def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> Non
 
 
 def check_trusted_settings(given: Mapping[str, Any]) -> None:
-    """Raise a SettingsError for a trusted caller's address while there is a key: that belongs to another address."""
-    # Keys and tokens of model and search providers, not of the callers or LangSmith.
+    """Raise a SettingsError if a trusted caller names an address while a key is set, which would be sent there."""
+    # Keys and tokens for model and search providers, not for the callers or LangSmith.
     sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
     keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))
     named = sorted(name for name in given.keys() & OPERATOR_SETTINGS if "//" in unquote(str(given[name])))

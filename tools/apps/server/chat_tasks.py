@@ -1,8 +1,8 @@
-"""Tasks that a chat app asks of a model for itself, e.g. a title or tags: answered without a model or a search.
+"""Tasks that a chat app sends to a model for itself, e.g. for a title or tags: answered without a model or a search.
 
 Open WebUI puts the conversation between <chat_history> tags and mostly asks for JSON; LibreChat writes it as lines of
-"User:" and "AI:"; others ask at the end of the conversation itself. What fits none of these is a question; an app can
-send its tasks to the model `task`, for which everything is one.
+"User:" and "AI:"; others ask at the end of the conversation itself. Anything else is a question. An app can also send
+its tasks to the model `task`, which treats every message as one.
 """
 
 import json
@@ -40,12 +40,12 @@ _EMOJI = "💬"
 
 
 def task_reply(message: str, first_question: str = "", *, certain: bool = False) -> str | None:
-    """Answer a task: a title is the shortened first question; other values are empty; None for a question.
+    """Return the reply to a task: a title is the shortened first question, other values are empty; None for a question.
 
     Args:
         message: The last message of a request.
-        first_question: The user's first message, where there are earlier ones.
-        certain: That it is a task is known, as by the model's name.
+        first_question: The user's first message, if it is not the last.
+        certain: Whether it is known to be a task, e.g. by the model's name.
     """
     before, _, rest = message.strip().partition(_OPEN)
     said, closed, after = rest.rpartition(_CLOSE)
@@ -66,8 +66,8 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
 
 
 def system_task_reply(system: str, message: str) -> str | None:
-    """Answer a task set by a system message about the content of the user's message; None if it sets none."""
-    if system.startswith(_TOOLS):  # which Open WebUI lets a model choose from
+    """Return the reply to a task that a system message sets for the user's message; None if it sets none."""
+    if system.startswith(_TOOLS):  # Open WebUI asks a model to choose from these
         return json.dumps({"tool_calls": []})
     reply = task_reply(f"{system}\n\n{message}")
     demanded = _is_demand(system) and _NO_MORE.search(system)
@@ -79,7 +79,7 @@ def _is_demand(text: str) -> bool:
 
 
 def _split_lines(message: str, first_question: str) -> tuple[str, str]:
-    """Return the task, and the conversation that it is about; empty if the message is a question."""
+    """Return the task, and the conversation that it is about, which is empty if the message is a question."""
     user, quoted, following = (each.search(message) for each in (_USER, _QUOTED, _FOLLOWING))
     place = user.start() if user and _OTHER.search(message, user.end()) else -1
     if place < 0:
@@ -93,6 +93,6 @@ def _split_lines(message: str, first_question: str) -> tuple[str, str]:
 
 
 def _asks(text: str) -> bool:
-    """Return whether the first or the last line is a question."""
+    """Return whether the first or last line ends with a question mark."""
     lines = text.strip().splitlines()
     return any(line.rstrip().endswith("?") for line in lines[:1] + lines[-1:])

@@ -12,43 +12,43 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.identity import note_peer
 
 _BACKLOG = 512
-_MAX_CONNECTIONS = 800  # fewer than the files that a process may usually open
+_MAX_CONNECTIONS = 800  # below the usual limit of open files
 
 
 class ClientAddresses:
-    """Gives a request the address of the client that a proxy names, and keeps the proxy's own (`peer_of`)."""
+    """Sets a request's client address to the one a proxy reports, and keeps the proxy's own (`peer_of`)."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
         self._app = ProxyHeadersMiddleware(app, trusted_hosts=list(proxies)) if proxies else app  # pyright: ignore[reportArgumentType] - uvicorn's types of the same calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on."""
+        """Forward the request."""
         if scope["type"] != "lifespan":
             note_peer(scope)
         await self._app(scope, receive, send)  # pyright: ignore[reportArgumentType]
 
 
 def connection_options(proxies: Sequence[str] = ()) -> dict[str, Any]:
-    """Return options of uvicorn; clients' own addresses are read off what these proxies add, where an app does not."""
+    """Return uvicorn's options; `proxies` are trusted to report client addresses, unless the app reads them itself."""
     trusted = {"proxy_headers": bool(proxies), "forwarded_allow_ips": list(proxies)}
     return {**trusted, "limit_concurrency": _MAX_CONNECTIONS, "timeout_keep_alive": 5}
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Listen at a name or address; a SettingsError if it is not this machine's, or the port is taken or forbidden."""
+    """Listen at a host name or address; a SettingsError if it is not local, or the port is taken or forbidden."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"port {port} is taken; choose another with --port") from None
+            raise SettingsError(f"port {port} is in use; choose another with --port") from None
         why = str(error.strerror or error).partition(" (while")[0]  # `create_server` adds the address
         raise SettingsError(f"cannot serve at {host}:{port}: {why}") from None
 
 
 def address_of(host: str, port: int) -> str:
-    """Return the URL as a browser on this machine opens it."""
-    # A page cannot reach 0.0.0.0, which means every address of this machine.
+    """Return the URL for a browser on this machine."""
+    # Browsers cannot open 0.0.0.0, which stands for every address of this machine.
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host.strip("[]")  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,7 +1,7 @@
-"""Sets of documents, and which of them each user may ask.
+"""Document sets, and which of them each user may search.
 
-Every question passes `DocumentSets.restrict` on its way to a method, at whatever endpoint it was asked: its retriever
-is then made of the sets that its user may ask, and of nothing else.
+Every question, from any endpoint, passes through `DocumentSets.restrict`, which limits its retriever to the sets that
+its user may search.
 """
 
 import inspect
@@ -26,7 +26,7 @@ DocumentsOf = Callable[[str], Collection[str] | Awaitable[Collection[str]]]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 OWN_PREFIX = "own/"
-"""Prefix of the ids of a user's own passages if they are searched together with the app's."""
+"""Id prefix of a user's own passages when they are searched together with the app's."""
 _RETRIEVERS = ("retriever", "second_retriever")
 _EVERYBODY = "*"
 _TABLE: TypeAdapter[dict[str, list[str]]] = TypeAdapter(dict[str, list[str]])
@@ -36,9 +36,9 @@ _TABLE: TypeAdapter[dict[str, list[str]]] = TypeAdapter(dict[str, list[str]])
 class DocumentChoice:
     """The documents that a question searches."""
 
-    name: str = ""  # one of the app's sets; empty: all that the user may ask
-    own: str = ""  # the retriever of documents of the user's own
-    alone: bool = False  # whether these are asked without the app's
+    name: str = ""  # one of the app's sets; empty for all that the user may search
+    own: str = ""  # the retriever of the user's own documents
+    alone: bool = False  # whether to search only the user's own
 
 
 ALL_DOCUMENTS = DocumentChoice()
@@ -46,7 +46,7 @@ ALL_DOCUMENTS = DocumentChoice()
 
 @dataclass(frozen=True)
 class DocumentSets:
-    """The app's document sets by name; without any there is one, the chat's `retriever`, open to all."""
+    """The app's document sets by name; if empty, everybody searches the chat's `retriever`."""
 
     sets: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
     documents_of: DocumentsOf | None = None
@@ -56,12 +56,12 @@ class DocumentSets:
         """Raise a SettingsError for a malformed name, or sets without a function that says who may query them."""
         for name in self.sets:
             if not _NAME.fullmatch(name) or f"{name}/" == OWN_PREFIX:
-                raise SettingsError(f"documents: {name!r:.80} cannot be a name; use up to 40 letters, digits, - and _")
+                raise SettingsError(f"documents: invalid name {name!r:.80}; use up to 40 letters, digits, - and _")
         if bool(self.sets) != (self.documents_of is not None):
-            raise SettingsError("documents and documents_of belong together: the sets, and who may query which")
+            raise SettingsError("documents and documents_of must be set together: the sets, and who may query which")
 
     async def names_for(self, user: str) -> list[str]:
-        """Return the names of the sets that a user may query, in the order of the sets; empty without sets."""
+        """Return the names of the sets that a user may query, in the order of `sets`."""
         if self.documents_of is None:
             return []
         found = self.documents_of(user)
@@ -73,11 +73,12 @@ class DocumentSets:
     ) -> tuple[ChatContext, Sequence[str]]:
         """Return a question's settings with the retriever that its user may query, and the names of its sets.
 
-        A SettingsError for a set that the user may not ask, in the words for one that does not exist, or for none.
+        A SettingsError if the user may not query the set, with the same message as if it did not exist, or may not
+        query any.
         """
         names = [] if choice.alone else await self._chosen(user, choice.name)
         apps: Retriever = settings.retriever or DEFAULT_RETRIEVER
-        if names:  # even one alone, so that a passage's id always says which set it is of
+        if names:  # even a single one, so that a passage's id always has its set as a prefix
             apps = JoinedRetriever(retrievers={f"{name}/": self.sets[name] for name in names})
         retriever = apps
         if choice.own:
@@ -94,11 +95,11 @@ class DocumentSets:
     async def _chosen(self, user: str, name: str) -> list[str]:
         if not self.sets:
             if name:
-                raise SettingsError("documents: this app has a single set of documents; leave it out")
+                raise SettingsError("documents: this app has only one document set; leave it out")
             return []
         allowed = await self.names_for(user)
         if not allowed:
-            raise SettingsError("you have access to no documents; ask the operator of this app")
+            raise SettingsError("you do not have access to any documents; ask the operator of this app")
         if name and name not in allowed:
             raise SettingsError(
                 f"documents: {name!r:.80} is not available to you; leave it out, or use {', '.join(allowed)}"
@@ -107,7 +108,7 @@ class DocumentSets:
 
 
 def split_documents(given: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], DocumentChoice]:
-    """Return a caller's settings without `documents`, and the set that this names; a SettingsError for no name."""
+    """Return a caller's settings without `documents`, and its choice; a SettingsError unless it is a string."""
     rest, name = {**given}, given.get("documents") or ""
     rest.pop("documents", None)
     if not isinstance(name, str):
@@ -120,13 +121,13 @@ def check_no_other_retriever(settings: Mapping[str, Any]) -> None:
     methods: Mapping[str, Mapping[str, Any]] = settings.get("methods") or {}
     given = [*settings, *(name for each in methods.values() for name in each)]
     if named := sorted(set(given) & set(_RETRIEVERS)):
-        raise SettingsError(f"{named[0]}: the app's documents are given by `documents`; leave it out")
+        raise SettingsError(f"{named[0]}: the app's documents are set by `documents`; leave it out")
 
 
 def load_documents_of(place: str) -> DocumentsOf:
-    """Return the function at `MODULE:NAME`, or one that reads a JSON file: user, or `*` for others → names of sets.
+    """Return the function at `MODULE:NAME`, or one that reads a JSON file: user, or `*` for all others → set names.
 
-    The file is read for each question; one that cannot be read is a SettingsError, and nobody asks anything.
+    The file is read for each question; if it cannot be read, the question fails with a SettingsError.
     """
     if not place.endswith(".json"):
         return load_function(place, "documents_of")
@@ -149,7 +150,7 @@ def _read_table(path: Path) -> dict[str, list[str]]:
 
 
 def read_sets(text: str, variable: str) -> dict[str, str]:
-    """Read sets of documents from a variable's JSON, name → retriever; a SettingsError for anything else."""
+    """Parse a variable's JSON: set name → retriever; a SettingsError for anything else."""
     try:
         return TypeAdapter(dict[str, str]).validate_json(text)
     except ValidationError:

@@ -1,13 +1,13 @@
 """Authentication, limits and checks in front of every endpoint of the app.
 
-All of it is plain ASGI: bodies and streams pass through as they come, nothing is buffered. Starlette's
-`TrustedHostMiddleware` is not used: it cannot accept any host once a key is required, nor say how to allow one.
+All of it is plain ASGI: bodies and streams are not buffered. Starlette's `TrustedHostMiddleware` is not used: it cannot
+accept any host once a key is required, nor say how to allow one.
 
-* A host name that is not the app's is refused, so that another site cannot reach it by its own name that points
-  here (DNS rebinding). So is a request from another origin's page.
-* Where keys are set, every request must carry one, or be known to `user_of`; on the page people log in with theirs.
-  Where neither is there, only this machine is let in.
-* One line is logged for each request, under an id that the reply's X-Request-ID repeats.
+* Unknown host names are refused, so that another site cannot reach the app through a name of its own that resolves
+  here (DNS rebinding). So are requests from other origins' pages.
+* If keys are set, every request must have one, or be identified by `user_of`; on the page, people log in with theirs.
+  Without keys and `user_of`, only local connections are allowed.
+* Each request is logged in one line, with the id in the reply's X-Request-ID.
 """
 
 import json
@@ -51,34 +51,34 @@ from hopgraph.tools.apps.server.server_options import (
 from hopgraph.tools.text.sanitize import truncate_line
 
 _CREDENTIALS = (b"authorization", b"x-api-key")
-"""Headers in which a key or a token could be guessed."""
+"""Headers through which keys or tokens could be guessed."""
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _PAGE_PATHS = frozenset({PAGE_PATH, f"{PAGE_PATH}/"})
 _MAX_BUCKETS = 10_000
-"""Maximum users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
+"""Maximum number of users and addresses whose rate is tracked; the longest idle one is dropped first."""
 _CLOSED_PATHS = ("/internal", "/deploy", "/ui")
-"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key, or
-fail with a traceback if a graph has no interface."""
+"""Routes of LangGraph's development server that clear it, show any thread or upload the project without a key, or fail
+with a traceback if a graph has no UI."""
 _KEY_PATHS = ("/docs", "/openapi.json", "/info", "/metrics")
-"""Routes that it answers without a key."""
+"""Routes that LangGraph's server answers without a key."""
 _ALLOW = "add it to the server's {}, or use hopgraph chat's {}"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 _FORWARDED = ("x-forwarded-for", "forwarded")
 _FORM_OVERHEAD = 100_000  # bytes that a form adds to its files
 _NO_KEY = Refusal(
     401,
-    "no key, or a wrong one: send Authorization: Bearer KEY",
+    "missing or invalid key: send Authorization: Bearer KEY",
     "invalid_api_key",
     {"WWW-Authenticate": "Bearer"},
 )
-_STRANGER = Refusal(401, "you are not logged in; reload the page, or log in where you came from", "not_logged_in")
-_STRANGERS_PART = 4
+_LOGGED_OUT = Refusal(401, "you are not logged in; reload the page, or log in where you came from", "not_logged_in")
+_ANONYMOUS_DIVISOR = 4
 """Callers without a key have limits this many times lower, per address, than those with one."""
 _log = logging.getLogger("hopgraph.access")
 
 
 class SecurityMiddleware:
-    """Guards an app; in another server, which chooses the address, only the paths that begin with any of `paths`."""
+    """Guards an app; mounted in another server, only its routes below `paths`."""
 
     def __init__(
         self,
@@ -87,19 +87,19 @@ class SecurityMiddleware:
         paths: Sequence[str] = (),
         logged_in: Callable[[Mapping[str, str]], str | None] = lambda cookies: None,
     ) -> None:
-        # `logged_in` gives the user of a page's cookies.
+        # `logged_in` returns the user for the page's cookies.
         self._app, self._options, self._paths, self._logged_in = app, options, paths, logged_in
         self._hosts = _HostCheck(options, mounted=bool(paths))
         self._limiter, self._open = RateLimiter(options.requests_per_minute), Counter[tuple[str | None, str]]()
-        self._strangers = RateLimiter(max(1, options.requests_per_minute // _STRANGERS_PART))
-        self._let_in: ASGIApp = self._check_key
+        self._anonymous_limiter = RateLimiter(max(1, options.requests_per_minute // _ANONYMOUS_DIVISOR))
+        self._inner: ASGIApp = self._check_key
         if options.origins:
-            self._let_in = CORSMiddleware(self._check_key, options.origins, allow_methods=["*"], allow_headers=["*"])
+            self._inner = CORSMiddleware(self._check_key, options.origins, allow_methods=["*"], allow_headers=["*"])
         ancestors = " ".join(["'self'", *options.origins])  # an allowed origin may show the page in a frame
         self._headers = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
-            # The page needs inline scripts; but injected code could reach no other host.
+            # The page needs inline scripts; injected code could still not reach another host.
             "Content-Security-Policy": "default-src 'self' data: blob:; object-src 'none'; base-uri 'self'; "
             "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
             f"frame-ancestors {ancestors}",
@@ -116,7 +116,7 @@ class SecurityMiddleware:
             await self._observe(scope, receive, send)
 
     async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add security headers, and log the request when its reply has ended: the path and the outcome, no contents."""
+        """Add security headers, and log the request's path and outcome, never its content, when the reply has ended."""
         began, status, ended = time.perf_counter(), 500, False
         identity = begin_request(scope)
 
@@ -132,16 +132,16 @@ class SecurityMiddleware:
             await send(message)
 
         try:
-            await (self._hosts.refusal(scope) or self._let_in)(scope, receive, observe)
+            await (self._hosts.refusal(scope) or self._inner)(scope, receive, observe)
         except ClientDisconnect:
             status = CLIENT_LEFT
         finally:
             milliseconds = 1000 * (time.perf_counter() - began)
             user = scope.get("state", {}).get("user", "-")
-            # What follows `=` in a path of the page is a file's name.
+            # In the page's paths a file name follows `=`.
             path = truncate_line(scope["path"].partition("=")[0], 120)
             logged = status if ended or status >= 400 else CLIENT_LEFT
-            # A page asks for a hundred files as it opens.
+            # Opening the page requests a hundred files.
             level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
             _log.log(level, "%s %s %s %.0f ms %s %s", scope["method"], path, logged, milliseconds, user, identity)
 
@@ -151,15 +151,15 @@ class SecurityMiddleware:
         of_page, public = _is_within(path, PAGE_PATH), path in _PUBLIC_PATHS
         public = public or (path == LOGIN_PATH and bool(self._options.keys))
         address = client[0] if client else "?"
-        # Those who guess keys are counted by address, apart from its users, and so are people who have yet to log in.
-        limiter, name = (self._limiter, user) if user else (self._strangers, address)
-        place, most = (user, address), self._options.streams_per_address
-        most = most if user else max(1, most // _STRANGERS_PART)
+        # Callers who guess keys or have yet to log in are counted by address, separately from its users.
+        limiter, name = (self._limiter, user) if user else (self._anonymous_limiter, address)
+        place, limit = (user, address), self._options.streams_per_address
+        limit = limit if user else max(1, limit // _ANONYMOUS_DIVISOR)
         tries = not user and any(header in _CREDENTIALS for header, _ in scope["headers"])
         free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET" and not tries)
         answer: ASGIApp = self._limit_body
-        if self._open[place] >= most and path != "/health":
-            whose = f"you have {most} requests open at {address}" if user else f"{address} has {most} requests open"
+        if self._open[place] >= limit and path != "/health":
+            whose = f"you have {limit} requests open at {address}" if user else f"{address} has {limit} requests open"
             why = f"{whose}{'' if user else ' without a key'}; close one, or try again in a moment"
             answer = Refusal(429, why, "rate_limit_exceeded", {"Retry-After": "1"})
         elif wait := 0.0 if free else limiter.wait(name):
@@ -173,7 +173,7 @@ class SecurityMiddleware:
             query = scope.get("query_string", b"").decode("latin-1")
             answer = RedirectResponse(f"{'' if path.endswith('/') else 'chat/'}login{'?' if query else ''}{query}", 303)
         elif not public:
-            answer = refusal or (_NO_KEY if self._options.keys or not of_page else _STRANGER)
+            answer = refusal or (_NO_KEY if self._options.keys or not of_page else _LOGGED_OUT)
         self._open[place] += 1
         try:
             await answer(scope, receive, send)
@@ -183,7 +183,7 @@ class SecurityMiddleware:
                 del self._open[place]
 
     async def _identify(self, scope: Scope) -> tuple[str | None, Refusal | None]:
-        """Return who sends a request; None if unknown, with what is wrong with the log-in if there is one."""
+        """Return the user of a request, also by the page's log-in; else None and how to refuse a wrong log-in."""
         user, refusal = await identify(self._options, scope)
         if not user and _is_within(path_in_app(scope), PAGE_PATH):
             user = self._logged_in(HTTPConnection(scope).cookies)
@@ -196,7 +196,7 @@ class SecurityMiddleware:
 
 
 async def identify(options: ServingOptions, scope: Scope) -> tuple[str | None, Refusal | None]:
-    """Return the user of a request; None if unknown, with what is wrong with the log-in if there is one."""
+    """Return the user of a request; else None, with a refusal if its log-in is wrong."""
     try:
         return await options.user_of_request(HTTPConnection(scope)), None
     except LoginError as error:
@@ -204,21 +204,21 @@ async def identify(options: ServingOptions, scope: Scope) -> tuple[str | None, R
         return None, Refusal(401, truncate_line(str(error), 200), "invalid_token", headers)
     except LoginUnavailableError as error:
         return None, Refusal(503, truncate_line(str(error), 200), "log_in_unavailable", {"Retry-After": "30"})
-    except Exception as error:  # noqa: BLE001 - of the operator's function; its message may hold what was sent
+    except Exception as error:  # noqa: BLE001 - from the operator's function; the message may contain data sent
         place = traceback.extract_tb(error.__traceback__)[-1]
         _log.error("user_of failed: %s at %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
-        return None, Refusal(500, "your identity could not be determined; the server's log says why", "user_of_failed")
+        return None, Refusal(500, "your identity could not be determined; see the server's log", "user_of_failed")
 
 
 class ServerGuard:
-    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route, nor how much comes."""
+    """Guards a whole LangGraph server, whose own `Auth` skips some routes and does not limit sizes."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
         self._app, self._options, self._hosts = app, options, _HostCheck(options, mounted=True)
         self._max_body, self._sent = options.max_body_bytes, DailyCount("HOPGRAPH_BYTES_PER_DAY", "sent {:,} bytes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse or forward; the server's requests to itself, which no client can fake, are forwarded."""
+        """Refuse or forward; the server's requests to itself, which clients cannot forge, are forwarded."""
         of_server = scope["type"] == "lifespan" or scope.get("root_path", "").startswith("/noauth")
         answer = self._app if of_server else self._hosts.refusal(scope) or self._unless_closed
         await answer(scope, receive, send)
@@ -238,7 +238,7 @@ class ServerGuard:
         await answer(scope, receive, send)
 
     def _count(self, user: str) -> Callable[[int], Refusal | None]:
-        """Refuse a body that is too large, or exceeds the user's daily limit, as it may be stored."""
+        """Return a counter that refuses a body that is too large or exceeds the user's daily limit."""
         too_large = at_most(self._max_body)
 
         def count(more: int) -> Refusal | None:
@@ -256,7 +256,7 @@ class ServerGuard:
         if path != MCP_PATH:
             await self._app(scope, receive, send)
             return
-        # The server's MCP endpoint asks the server itself, takes its refusal for a failure, and reads all there is.
+        # LangGraph's MCP endpoint calls its own server, treats a refusal as a failure, and fails on malformed requests.
         try:
             await self._app(scope, receive, send)
         except httpx.HTTPStatusError as error:
@@ -264,7 +264,7 @@ class ServerGuard:
             await Refusal(status, str(json.loads(text)["detail"]) if status < 500 else text)(scope, receive, send)
         except _UNREADABLE as error:
             _log.warning("POST %s 400: %s", path, type(error).__name__)
-            why = f"this is not a valid request of the protocol ({type(error).__name__})"
+            why = f"this is not a valid MCP request ({type(error).__name__})"
             await Refusal(400, why)(scope, receive, send)
 
 
@@ -279,12 +279,12 @@ class _HostCheck:
         self._options = options
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
-        # On a network address, or behind another server, any name may lead here; then the keys protect the app.
+        # On a network address, or behind another server, any name may resolve here; then the keys protect the app.
         self._any_name = (mounted or not is_loopback(options.host)) and options.has_users and not options.hosts
 
     def refusal(self, scope: Scope) -> Refusal | None:
         headers, client = Headers(scope=scope), scope.get("client")
-        # A proxy on this machine says whom it forwards for.
+        # A proxy on this machine reports its clients.
         callers = [client[0]] if client else []
         callers += [each.strip() for name in _FORWARDED for each in headers.get(name, "").split(",") if each.strip()]
         if not self._options.has_users and not all(map(is_loopback, callers)):
@@ -309,14 +309,14 @@ def _host_of(address: str) -> str:
 
 
 class RateLimiter:
-    """Lets each user or address send `per_minute` requests a minute, in bursts if it likes: a token bucket each."""
+    """A token bucket per user or address: `per_minute` requests a minute, in bursts if need be."""
 
     def __init__(self, per_minute: int) -> None:
         self._capacity = float(per_minute)
-        self._buckets = OrderedDict[str, tuple[float, float]]()  # name → the tokens at a time
+        self._buckets = OrderedDict[str, tuple[float, float]]()  # name → (tokens, time)
 
     def wait(self, name: str) -> float:
-        """Count a request; return the seconds until one would be accepted, 0 for one that is."""
+        """Count a request; return 0 if it is accepted, else the seconds until one would be."""
         now = time.monotonic()
         tokens, updated = self._buckets.pop(name, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._capacity / 60)
@@ -327,7 +327,7 @@ class RateLimiter:
 
 
 class DailyCount:
-    """Daily usage of each key's user (UTC), since the process started; `done` describes it, with the limit in it."""
+    """Usage per user and day (UTC) since the process started; `done` describes it, e.g. `sent {:,} bytes`."""
 
     def __init__(self, variable: str, done: str) -> None:
         self.limit = read_limit(variable)
@@ -335,7 +335,7 @@ class DailyCount:
         self._day, self._done = 0, Counter[str]()
 
     def left(self, user: str) -> int:
-        """Return how much a user may still use today; a QuotaError if nothing is left."""
+        """Return the user's remaining amount for today; a QuotaError if nothing is left."""
         if (today := int(time.time() // (24 * 3600))) != self._day:
             self._day, self._done = today, Counter[str]()
         if self._done[user] >= self.limit:
@@ -343,12 +343,12 @@ class DailyCount:
         return self.limit - self._done[user]
 
     def count(self, user: str, more: int = 1) -> None:
-        """Count some usage."""
+        """Add to a user's usage."""
         self._done[user] += more
 
 
 class DailyCalls(DailyCount):
-    """How many model calls each key's user makes a day; a cached reply is not a call."""
+    """Model calls per user and day; cached replies are not counted."""
 
     def __init__(self) -> None:
         super().__init__("HOPGRAPH_CALLS_PER_DAY", "made {:,} model calls")

@@ -1,8 +1,8 @@
-"""Who is asking: the operator's function from a request to a user, and built-in ones for a proxy's header and OIDC.
+"""Identifying users: the operator's function from a request to a user, and built-in ones for a proxy's header and OIDC.
 
-`user_of` is called for each request without a key, before anything else is done with it, and returns a user's name, or
-None for a stranger. It may raise a `LoginError`, whose line the caller is told; of other errors the type alone is
-logged, as the message could hold what was sent. The name becomes an id by `to_user_id`.
+`user_of` is called first for each request without a key, and returns a user's name, or None if it is unknown. It may
+raise a `LoginError`, whose message goes to the caller; of other errors only the type is logged, as the message could
+contain data sent. `to_user_id` turns the name into an id.
 """
 
 import os
@@ -32,15 +32,15 @@ _PEER = "hopgraph_peer"
 
 
 class LoginError(HopgraphError):
-    """A refused log-in (HTTP 401): one line for its caller, without anything that was sent."""
+    """A log-in was refused (HTTP 401); the message goes to the caller, and contains no data sent."""
 
 
 class LoginUnavailableError(HopgraphError):
-    """A log-in that cannot be checked at the moment (HTTP 503)."""
+    """A log-in cannot be checked at the moment (HTTP 503)."""
 
 
 def to_user_id(name: str) -> str:
-    """Return a user's id: the name, or a hash of a name with other characters than ids allow, e.g. `auth0|5f7c`."""
+    """Return a user's id: the name, or its hash if it has characters not allowed in ids, e.g. `auth0|5f7c`."""
     if USER.fullmatch(name) and not name.startswith(_HASHED):
         return name
     return _HASHED + blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -48,10 +48,10 @@ def to_user_id(name: str) -> str:
 
 @dataclass(frozen=True)
 class HeaderUsers:
-    """A `user_of` by a header that a proxy sets, e.g. X-Forwarded-User; sent from any other address it is ignored.
+    """A `user_of` that reads a header set by a proxy, e.g. X-Forwarded-User, and ignores it from other addresses.
 
-    The proxy must remove the header from what it passes on, and set it itself. A SettingsError where the name is not a
-    header's, or `proxies` are not addresses or networks.
+    The proxy must overwrite the header if a client sends it. A SettingsError for an invalid header name or proxies that
+    are not addresses or networks.
     """
 
     header: str
@@ -59,13 +59,13 @@ class HeaderUsers:
 
     def __post_init__(self) -> None:
         if not _HEADER_NAME.fullmatch(self.header):
-            raise SettingsError(f"user header {self.header!r:.80} is not a header's name; use e.g. X-Forwarded-User")
+            raise SettingsError(f"user header {self.header!r:.80} is not a header name; use e.g. X-Forwarded-User")
         if not self.proxies:
             raise SettingsError(f"user header {self.header}: name the proxy that sets it in HOPGRAPH_PROXIES")
         check_networks(self.proxies, "user header: proxy")
 
     def __call__(self, connection: "HTTPConnection") -> str | None:
-        """Return the header's value; a LoginError where it is sent twice, as a proxy that adds to a caller's would."""
+        """Return the header's value; a LoginError if it occurs twice, i.e. the proxy did not overwrite a client's."""
         given = connection.headers.getlist(self.header)
         if not given or not is_within(peer_of(connection.scope), self.proxies):
             return None
@@ -75,19 +75,19 @@ class HeaderUsers:
 
 
 def note_peer(scope: "Scope") -> None:
-    """Remember the address that a request comes from, before it is replaced by the client that a proxy names."""
+    """Store the address that a request comes from, before it is replaced by the client address from a proxy."""
     client = scope.get("client")
     scope.setdefault("state", {})[_PEER] = client[0] if client else ""
 
 
 def peer_of(scope: "Scope") -> str:
-    """Return the address that `note_peer` has remembered, else the client's; empty if it is unknown."""
+    """Return the address stored by `note_peer`, else the client's; empty if unknown."""
     client = scope.get("client")
     return scope.get("state", {}).get(_PEER, client[0] if client else "")
 
 
 def is_within(address: str, networks: tuple[str, ...]) -> bool:
-    """Return whether an address is one of, or in one of, some networks."""
+    """Return whether an address is in one of the networks."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -97,7 +97,7 @@ def is_within(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def check_networks(networks: tuple[str, ...], subject: str) -> None:
-    """Raise a SettingsError, which begins with the subject, for what is neither an address nor a network."""
+    """Raise a SettingsError, which begins with `subject`, for anything that is not an address or a network."""
     for each in networks:
         try:
             ip_network(each)
@@ -106,7 +106,7 @@ def check_networks(networks: tuple[str, ...], subject: str) -> None:
 
 
 def load_function(place: str, option: str) -> Callable[..., Any]:
-    """Return the function at `MODULE:NAME` or `FILE.py:NAME`; a SettingsError or SpecError where there is none."""
+    """Return the function at `MODULE:NAME` or `FILE.py:NAME`; a SettingsError or SpecError if there is none."""
     parsed = parse_place(place, option)
     if parsed is None:
         raise SettingsError(f"{option} {place!r:.80}: write MODULE:FUNCTION or FILE.py:FUNCTION")
@@ -117,14 +117,14 @@ def load_function(place: str, option: str) -> Callable[..., Any]:
 
 
 def user_of_from_environment(proxies: tuple[str, ...]) -> UserOf | None:
-    """Return what `HOPGRAPH_USER_OF`, `HOPGRAPH_USER_HEADER` or `HOPGRAPH_OIDC_ISSUER` names; None without any.
+    """Return the `user_of` set by `HOPGRAPH_USER_OF`, `HOPGRAPH_USER_HEADER` or `HOPGRAPH_OIDC_ISSUER`; None if unset.
 
-    A SettingsError for more than one, or one that lacks something.
+    A SettingsError if more than one is set, or a required variable is missing.
     """
     given = {name: os.environ.get(name, "").strip() for name in (_USER_OF, _HEADER, _OIDC["issuer"])}
     chosen = [name for name, value in given.items() if value]
     if len(chosen) > 1:
-        raise SettingsError(f"{' and '.join(chosen)} are set; users can be identified by only one of them")
+        raise SettingsError(f"{' and '.join(chosen)} are set; users can only be identified by one of them")
     if not chosen:
         return None
     if chosen == [_USER_OF]:

@@ -1,6 +1,6 @@
-"""Index uploaded files in a separate process: no file can hold up or exhaust the process that serves everyone.
+"""Index uploaded files in a separate process, so that no file can block or exhaust the server.
 
-`index_in_process` starts this module as a program, which limits its own time and memory.
+`index_in_process` runs this module as a program, which limits its own time and memory.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ MAX_MEMORY = 4 << 30  # bytes of address space
 RECORD, INDEX, FILES = "corpus.json", "index", "files"
 """The contents of a corpus folder; each file is named by its `document_id`."""
 _REPORT_EVERY = 500  # passages
-_STAGES = {**STAGES, "read": "indexing"}  # the files were read before
+_STAGES = {**STAGES, "read": "indexing"}  # the files have been read already
 
 
 class UserCorpus(TypedDict):
@@ -44,7 +44,7 @@ class UserCorpus(TypedDict):
     name: str  # untrusted text, on one line; never empty
     files: list[str]  # their names; untrusted text, on one line each
     passages: int
-    skipped: int  # files, and records of the others, that could not be used
+    skipped: int  # files, and records in other files, that could not be used
     first_skipped: list[str]
     """Errors of the files and of the first few records, with file and line."""
     created: float  # seconds since the epoch
@@ -58,19 +58,19 @@ class IndexingStage:
     """`waiting`, `reading`, `indexing`, `scoring`, `saving` or `linking`."""
     done: int = 0
     total: int | None = None  # None where it is unknown
-    file: str = ""  # that is being read
-    passages: int | None = None  # of the file, once it was read
-    problem: str = ""  # why nothing of the file is used
+    file: str = ""  # the file being read
+    passages: int | None = None  # of the file, once it has been read
+    problem: str = ""  # why the file is not used
 
 
 class UploadJob(TypedDict):
     """The input of the indexing process."""
 
-    folder: Path  # of the corpus; that of a new one does not exist yet
-    before: UserCorpus  # a new one has no files yet
+    folder: Path  # of the corpus; for a new one it does not exist yet
+    before: UserCorpus  # without files if it is new
     files: dict[str, Path]
     """As returned by `name_files`; they replace files of the same name."""
-    unread: list[str]  # what it says of other files
+    unread: list[str]  # its problems with other files
     removed: list[str]
     language: str | None  # of a new corpus
     max_seconds: int
@@ -79,23 +79,23 @@ class UploadJob(TypedDict):
 
 USER_CORPUS = TypeAdapter(UserCorpus)
 _JOB = TypeAdapter(UploadJob)
-_Line = IndexingStage | UserCorpus | str  # a text says why there is no corpus
+_Line = IndexingStage | UserCorpus | str  # a string is the reason why there is no corpus
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Yield the stages of an upload, and finally the corpus; closing the generator kills the process.
+    """Yield the stages of an upload, then the corpus; closing the generator kills the process.
 
-    A CorpusError where no file can be used, the disk is full, or the limits on time and memory were reached.
+    A CorpusError if no file can be used, the disk is full, or a limit on time or memory was reached.
     """
     message: _Line | None = None
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__),
         stdin=PIPE,
         stdout=PIPE,
-        limit=1 << 24,  # bytes of a line, which names the files
+        limit=1 << 24,  # bytes per line; it lists the files
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        start_new_session=True,  # Ctrl-C is for the server, which then ends this one
+        start_new_session=True,  # Ctrl-C goes to the server, which then stops this process
     )
     to_process, from_process = cast("StreamWriter", process.stdin), cast("StreamReader", process.stdout)
     try:
@@ -106,7 +106,7 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
             if isinstance(message, IndexingStage):
                 yield message
     finally:
-        if not from_process.at_eof():  # else it ends by itself; killed then, asyncio would lose sight of it
+        if not from_process.at_eof():  # else it exits by itself, and asyncio would lose track of it if killed
             with suppress(ProcessLookupError):
                 process.kill()
         await process.communicate()
@@ -114,10 +114,10 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
         yield message
     elif isinstance(message, str):
         raise CorpusError(message)
-    elif (process.returncode or 0) < 0:  # by a signal of the limits, or of a system short of memory
+    elif (process.returncode or 0) < 0:  # killed by the limits, or by a system short of memory
         raise CorpusError(_too_much(job))
     else:
-        raise CorpusError("the documents cannot be indexed; the server's log says why")
+        raise CorpusError("the documents cannot be indexed; see the server's log")
 
 
 def _too_much(job: UploadJob) -> str:
@@ -126,14 +126,14 @@ def _too_much(job: UploadJob) -> str:
 
 
 def document_id(name: str) -> str:
-    """Return the name by which a browser refers to a document."""
+    """Return the id by which a browser refers to a document."""
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Index the files of a job in this process; then the corpus folder is replaced atomically.
+    """Index the files of a job in this process, then replace the corpus folder atomically.
 
-    A CorpusError where no file can be used, an OSError where they cannot be stored; then nothing has changed.
+    A CorpusError if no file can be used, an OSError if they cannot be stored; nothing changes then.
     """
     before, files = job["before"], job["files"]
     with stage_folder(job["folder"]) as folder:
@@ -152,7 +152,7 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
 
 
 def _link(source: str | Path, target: str | Path) -> None:
-    """Link a file that is never written again into another folder."""
+    """Hard-link a file that is never written again, or copy it."""
     try:
         os.link(source, target)
     except OSError:  # this file system has no hard links
@@ -160,7 +160,7 @@ def _link(source: str | Path, target: str | Path) -> None:
 
 
 def _index_files(job: UploadJob, folder: Path, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Update the index in a folder with a job; return the record of the corpus."""
+    """Update the index in a folder with a job; return the corpus's record."""
     before, index, used, read = job["before"], folder / INDEX, list[str](), CorpusReading(skip_invalid=True)
     passages = folder / f"{uuid.uuid4().hex}-passages.jsonl"
 
@@ -192,16 +192,16 @@ def _index_files(job: UploadJob, folder: Path, report: Callable[[IndexingStage],
 
 
 def nothing_read(files: Collection[str], problems: Sequence[str]) -> CorpusError:
-    """Make the error for files of which none can be used; what is wrong with each of several was reported before."""
+    """Return the error if no file can be used; for several files each problem has been reported already."""
     return CorpusError("; ".join(problems) if len(files) == 1 else "none of the files can be read")
 
 
 def _write_corpus(
     files: dict[str, Path], out: Path, reading: CorpusReading, report: Callable[[IndexingStage], None]
 ) -> list[str]:
-    """Write the passages of all files as one corpus in BEIR's format; return the files that had some.
+    """Write the passages of all files as one corpus in BEIR's format; return the files that have any.
 
-    What cannot be used is counted and named; a CorpusError where no file has a passage.
+    Whatever cannot be used is counted and listed; a CorpusError if no file has a passage.
     """
     total, used = sum(path.stat().st_size for path in files.values()), list[str]()
     with out.open("wb") as written:
@@ -242,7 +242,7 @@ def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[by
             reading.reject(record.file, record.line, problem)
             continue
         seen.add(record.id)
-        # The id of a passage of plain text begins with the file's name already.
+        # The id of a plain-text passage already begins with the file's name.
         key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
         source = record.metadata.get("source", path.name)
         metadata = {**record.metadata, "source": name if source == path.name else source}
@@ -253,7 +253,7 @@ def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> lis
     """Return the ids of the passages of a corpus's removed files."""
 
     def file_of(key: str) -> str:
-        """Return which file a passage's id names; the first where it names none, as in corpora of a single file."""
+        """Return the file that a passage's id names, else the first, as in corpora of a single file."""
         return max((name for name in files if key.startswith(f"{name}#")), key=len, default=files[0])
 
     stored = open_index(index).passages
@@ -265,8 +265,8 @@ def main() -> None:
     job = _JOB.validate_json(sys.stdin.buffer.read())
     limit_process(job["max_seconds"], job["max_memory"])
     if hasattr(os, "nice"):
-        os.nice(10)  # other processes come first
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
+        os.nice(10)  # the server comes first
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # keep what libraries print apart
 
     def say(line: _Line) -> None:
         lines.write(_LINE.dump_json(line) + b"\n")

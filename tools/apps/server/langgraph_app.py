@@ -1,9 +1,9 @@
-"""The security of a LangGraph server, and the web app inside one: `"http": {"app": "….langgraph_app:guard"}`.
+"""Security for a LangGraph server, and the web app inside one: `"http": {"app": "….langgraph_app:guard"}`.
 
 `guard` has no endpoints; `app` is the web app behind the same guard. Their settings come from the environment:
-`HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`, `HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and
-`HOPGRAPH_THREADS`, where the page stores its threads. Without a key only this machine may call, and the server does not
-start on any other address; with one it is reached by any name, or by those of `HOPGRAPH_HOSTS` alone.
+`HOPGRAPH_MODEL` and the chat's other settings, `HOPGRAPH_API_KEY`, `HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and
+`HOPGRAPH_THREADS`, where the page stores its threads. Without a key only local connections are allowed, and the server
+starts only on a loopback address; with one, any host name is accepted, or only those in `HOPGRAPH_HOSTS`.
 """
 
 import json
@@ -46,8 +46,8 @@ def __getattr__(name: str) -> Starlette:
             "HOPGRAPH_USER_HEADER is not read by a LangGraph server; use keys, tokens or HOPGRAPH_USER_OF"
         )
     if options.documents:
-        raise SettingsError("a LangGraph server does not read HOPGRAPH_DOCUMENTS; it has HOPGRAPH_RETRIEVER, for all")
-    read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # a wrong number is told now rather than at the first question
+        raise SettingsError("a LangGraph server does not read HOPGRAPH_DOCUMENTS; use HOPGRAPH_RETRIEVER")
+    read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # report an invalid number now rather than at the first question
     if options.has_users:
         daily_calls()  # likewise
         counter = _CallCounter()
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Starlette:
         warning = "%s is set: callers choose models, addresses and files of this machine"
         logging.getLogger(__name__).warning(warning, TRUST_CALLERS)
     else:
-        # The limits that the operator has not set: a run takes missing settings from this process's environment.
+        # Limits that the operator has not set: runs read missing settings from this process's environment.
         for limit, most in LIMITS.items():
             variable = f"HOPGRAPH_{limit.upper()}"
             os.environ[variable] = os.environ.get(variable) or str(most)
@@ -74,7 +74,7 @@ class _CallCounter(BaseCallbackHandler):
 
 
 def _bound_host() -> str:
-    """Return the address that `langgraph dev` listens on; any other server is in a container, and on every address."""
+    """Return the address that `langgraph dev` listens on; other servers run in a container, on every address."""
     developing = os.environ.get("LANGSMITH_LANGGRAPH_API_VARIANT") == "local_dev"
     return (urlsplit(os.environ.get("LANGGRAPH_API_URL", "")).hostname if developing else None) or "0.0.0.0"  # noqa: S104
 

@@ -1,8 +1,8 @@
-"""Who calls a LangGraph server, and what belongs to them: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
+"""Authentication and authorization for a LangGraph server: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
 
-Callers carry a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, as langgraph-sdk sends it, `X-Api-Key`.
-Each sees only their own threads and assistants, and the assistants that the server made of its graphs, which no
-caller changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
+Callers send a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, like langgraph-sdk, as `X-Api-Key`. They
+see only their own threads and assistants, and, read-only, the assistants that the server created for its graphs. The
+settings in runs and assistants are checked as for callers of the chat.
 """
 
 import json
@@ -58,7 +58,7 @@ daily_calls = cache(DailyCalls)
 
 @auth.authenticate
 async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any]) -> Auth.types.MinimalUserDict:
-    """Return the user of the key, or as given by `user_of`; without either, allow only this machine, as one user."""
+    """Return the user of the key, or from `user_of`; without either, allow only local connections, as one user."""
     if not _has_users():
         client = scope.get("client")
         if client and not is_loopback(client[0]):  # a server without the guard
@@ -68,20 +68,20 @@ async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any])
     options = ServingOptions(keys=_keys(), user_of=_user_of())
     user, refusal = await identify(options, {"type": "http", **scope, "headers": sent})
     if not user:
-        why = refusal.message if refusal else "no key, or a wrong one: send Authorization: Bearer KEY"
+        why = refusal.message if refusal else "missing or invalid key: send Authorization: Bearer KEY"
         raise Auth.exceptions.HTTPException(refusal.status if refusal else 401, why)
     return {"identity": user}
 
 
 @auth.on
 async def refuse_the_rest(ctx: _Context, value: Any) -> Auth.types.HandlerResult:
-    """Refuse what has no owner: scheduled runs, and the store, which no graph uses."""
-    raise Auth.exceptions.HTTPException(403, f"this server offers no {ctx.resource}")
+    """Refuse resources without an owner: scheduled runs, and the store, which no graph uses."""
+    raise Auth.exceptions.HTTPException(403, f"this server does not offer {ctx.resource}")
 
 
 @auth.on.threads
 async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
-    """Mark a thread as its creator's, check the settings of a run, and restrict it to the caller's threads."""
+    """Record a thread's creator, check the settings of a run, and restrict access to the caller's threads."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"create", "update", "create_run"}:
         _mark(value, owned)
@@ -89,7 +89,7 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         ctx.action == "create" or (ctx.action == "create_run" and value.get("if_not_exists") == "create")
     ):
         await _check_threads(owned)
-    if ctx.action == "update":  # of the state, in what follows in this request
+    if ctx.action == "update":  # for a change of the state later in this request
         for_a_caller.set(not callers_are_trusted())
     if ctx.action == "create_run":
         _check_settings(value["kwargs"])
@@ -101,7 +101,7 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
 
 
 async def _check_threads(owned: Mapping[str, str]) -> None:
-    """Refuse another thread to a user who has reached the server's limit."""
+    """Refuse a new thread to a user who has reached the server's limit."""
     most = read_limit("HOPGRAPH_THREADS_PER_USER")
     if await get_client().threads.count(metadata=dict(owned)) >= most:  # in this process
         raise Auth.exceptions.HTTPException(507, f"you have {most:,} threads, which is the limit; delete some")
@@ -119,19 +119,19 @@ def _check_quota(user: str) -> None:
 
 @auth.on.assistants
 async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
-    """Mark an assistant as its creator's, check its settings, and refuse changes to another's or the server's."""
+    """Record an assistant's creator, check its settings, and refuse changes to other users' or the server's."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"read", "search"}:
         return cast("Auth.types.FilterType", {"$or": [owned, {"created_by": "system"}]})
     if ctx.action in {"create", "update"}:
-        # What says that it is the server's would be listed for everybody.
+        # Overwrites a caller's `created_by: system`, which would list the assistant for everybody.
         _mark(value, {**owned, "created_by": "user"})
         _check_settings(value)
     return owned
 
 
 def _mark(value: dict[str, Any], marks: Mapping[str, str]) -> None:
-    """Write into the metadata, whatever the caller wrote there."""
+    """Write marks into the metadata, overwriting the caller's."""
     if value.get("metadata") is None:
         value["metadata"] = {}
     value["metadata"].update(marks)
@@ -141,7 +141,7 @@ def _mark(value: dict[str, Any], marks: Mapping[str, str]) -> None:
 
 
 def _check_settings(given: Mapping[str, Any]) -> None:
-    """Check the settings in a run's or an assistant's context and config, and those that a host nests in them."""
+    """Check the settings in the context and config of a run or an assistant, and those nested in them by a host."""
     config: dict[str, Any] = given.get("config") or {}
     for settings in (given.get("context"), config.get("configurable")):
         if not isinstance(settings, Mapping):
@@ -160,22 +160,22 @@ def _check_settings(given: Mapping[str, Any]) -> None:
 
 @cache
 def _graphs() -> dict[UUID, tuple[type[Context], type[Any]]]:
-    """Map the assistants that the server makes of our graphs to their settings and their state."""
+    """Return assistant id → (settings, state) for the assistants that the server creates for our graphs."""
     methods = {name: (each.Context, each.graph.builder.state_schema) for name, each in list_methods().items()}
     return {assistant_of(name): each for name, each in {"chat": (ChatContext, ChatState), **methods}.items()}
 
 
 def _check_writes(run: Mapping[str, Any]) -> None:
-    """Refuse an invalid delay, and what a run's input or command may not write to the state."""
+    """Refuse an invalid delay, and an input or command that writes state reserved for nodes."""
     if not 0 <= (wait := run.get("after_seconds") or 0) <= _LONGEST_WAIT:
-        raise Auth.exceptions.HTTPException(422, f"after_seconds: give 0 to {_LONGEST_WAIT:,}, not {wait:,}")
+        raise Auth.exceptions.HTTPException(422, f"after_seconds: must be from 0 to {_LONGEST_WAIT:,}, got {wait:,}")
     given: object = run["kwargs"].get("input")
     command: dict[str, Any] = run["kwargs"].get("command") or {}
     if given is None and not command:
         return
     _, state = _graphs().get(run["assistant_id"], (None, None))
     if state is None:
-        return  # a host's graph, or an assistant of a caller's, whose graph refuses a command itself
+        return  # a host's graph, or a caller's assistant, whose graph refuses a command itself
     try:
         if given is not None and not isinstance(given, Mapping):
             raise SettingsError(f"the input must be an object, got {given!r:.80}")
@@ -186,7 +186,7 @@ def _check_writes(run: Mapping[str, Any]) -> None:
 
 
 def _check_names(run: Mapping[str, Any]) -> None:
-    """Refuse a setting that the graph does not have, which the server would drop with a line in its log."""
+    """Refuse an unknown setting, which the server would drop with a line in its log."""
     kwargs: dict[str, Any] = run["kwargs"]
     config: dict[str, Any] = kwargs.get("config") or {}
     configurable: dict[str, Any] = config.get("configurable") or {}
@@ -194,7 +194,7 @@ def _check_names(run: Mapping[str, Any]) -> None:
         return
     cls, _ = _graphs().get(run["assistant_id"], (None, None))
     if cls is None:
-        return  # a host's graph, or values that are not settings are among them
+        return  # a host's graph, whose context may have other values
     if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
         said = describe_unknown(cls, unknown[0], f"setting {unknown[0]!r:.80}")
         raise Auth.exceptions.HTTPException(422, said)

@@ -1,9 +1,9 @@
 """The methods as tools of a Model Context Protocol server, over standard input and output or over HTTP.
 
-There is one tool for each method, and `auto`, which lets the chat choose one. All take a question and nothing
-else: the owner of the server chooses model and corpus. A result is the answer with its numbered citations as text,
-and the same as structured content. Steps are reported as progress to a client that asks for it, a cancelled call
-cancels its run, and a question that cannot be answered is a tool error of one line.
+There is one tool for each method, and `auto`, which lets the chat choose one. Their only argument is a question, and,
+if there are several, the document set: the operator chooses the model and the corpus. A result is the answer with its
+numbered citations, as text and as structured content. Steps are reported as progress if the client asks for it, a
+cancelled call cancels its run, and a question that cannot be answered is a tool error of one line.
 """
 
 from collections import OrderedDict, defaultdict
@@ -40,13 +40,13 @@ from hopgraph.tools.apps.server.service import Service, model_names
 from hopgraph.tools.apps.server.turn import AnswerPayload, TurnEnd, answer_payload, error_line, replace_surrogates
 
 _AUTO_DESCRIPTION = (
-    "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
-    "looked up directly; a question that needs several passages is followed from one to the next."
+    "Answers a question from the documents, with citations. If one passage can answer the question, it is looked up "
+    "directly; if several passages are needed, they are searched for step by step."
 )
 _INSTRUCTIONS = (
     "Each tool answers a question from one collection of documents and cites the sentences that support the answer. "
     "Use `auto` unless the user names a method. Pass the whole question, understandable without the conversation. "
-    "An empty answer means that the documents do not say."
+    "An empty answer means that the documents do not contain one."
 )
 _QUESTION = {"type": "string", "description": "one standalone question, in plain words"}
 _INPUT_SCHEMA: dict[str, Any] = {
@@ -55,12 +55,12 @@ _INPUT_SCHEMA: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
-SHARE = 32  # sessions of a user at once over HTTP
-_IDLE_SECONDS = 300.0  # then a session ends
+SHARE = 32  # concurrent sessions of a user over HTTP
+_IDLE_SECONDS = 300.0  # until a session ends
 
 
 def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
-    """Create the server, with the tools of these names; all of them if none are given."""
+    """Create the server, with `only` the tools of these names, or all of them."""
     offered = only or model_names()
 
     async def list_tools(
@@ -97,7 +97,7 @@ def _user_of(context: ServerRequestContext[Any]) -> str:
 
 def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
     """Describe a method as a tool, using its docstring, with the document sets that can be chosen."""
-    title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
+    title, description = "auto: chosen for each question", _AUTO_DESCRIPTION
     if name != AUTO:
         # The first two paragraphs: the method's name and claim.
         full_name, claim, *_ = [
@@ -147,16 +147,16 @@ async def _call(
                 return types.CallToolResult(content=[content], structured_content=payload)
             for line in step.lines if step else ():
                 if not line.label and line.style != "heading":
-                    continue  # what a step found, sentence by sentence
+                    continue  # a detail of a step
                 number += 1
                 await report(number, message=replace_surrogates(f"{line.label} {line.text}".strip()))
-    raise AssertionError("a run gave no end")
+    raise AssertionError("the turn yielded no end")
 
 
 class McpOverHttp:
-    """The server as an ASGI app (streamable HTTP), open while `running`; to other users a session is "not found".
+    """The server as an ASGI app (streamable HTTP), open while `running`; a session is "not found" for other users.
 
-    Each user has a share of sessions: one more ends the one that the same user has not used for longest.
+    Each user has a share of sessions; another one ends their least recently used one.
     """
 
     _sessions: StreamableHTTPSessionManager
@@ -166,8 +166,8 @@ class McpOverHttp:
 
     @asynccontextmanager
     async def running(self, service: Service) -> AsyncGenerator[None]:
-        """Serve until the context ends; then everything still running is cancelled."""
-        # Hosts and origins are checked by the guards, which know the names under which the app is reached.
+        """Serve until the context ends, which cancels everything still running."""
+        # Hosts and origins are checked by the guards, which know the app's names.
         size = service.options.max_body_bytes
         self._sessions = StreamableHTTPSessionManager(
             mcp_server(service), max_request_body_size=size, max_sessions=None, session_idle_timeout=_IDLE_SECONDS
@@ -176,13 +176,13 @@ class McpOverHttp:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of the protocol."""
+        """Answer a request."""
         kind = Headers(scope=scope).get("content-type", "")
         if scope["method"] == "POST" and not kind.lower().startswith("application/json"):
             # The package would refuse it in plain text.
             await Refusal(415, "send Content-Type: application/json")(scope, receive, send)
             return
-        # Read here: to the package a client that leaves meanwhile is an error with a traceback.
+        # Read here, because the package logs a traceback if the client disconnects meanwhile.
         body: Message = {"type": "http.request", "body": await Request(scope, receive).body()}
         unread = [body]
 
@@ -222,7 +222,7 @@ async def _unsent(message: Message) -> None:
 
 
 async def run_stdio(service: Service, only: Sequence[str] = ()) -> None:
-    """Serve one client on standard input and output until it closes its end; nothing else is written there."""
+    """Serve one client on standard input and output until it disconnects; nothing else is written there."""
     server = mcp_server(service, only)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,7 +1,7 @@
 """Monitoring for operators: a log line for each question, the counters of `/metrics`, `/health`, and the audit log.
 
-None has keys, and the audit log alone has text: a line has the request's id, the user, the method, the outcome, the
-model calls, the seconds and, where it failed, the cause; the question itself only with HOPGRAPH_LOG_QUESTIONS=1.
+None of these contain keys. A log line has the request's id, the user, the method, the outcome, the model calls, the
+seconds and, on failure, the cause; the question itself only with HOPGRAPH_LOG_QUESTIONS=1, or in the audit log.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ LOG_QUESTIONS = "HOPGRAPH_LOG_QUESTIONS"
 _BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _MAX_TEXT, _MAX_AUDITED = 500, 10_000  # characters
 _AUDIT_BYTES, _AUDIT_FILES = 10_000_000, 9
-"""The size of a file of the audit log, and how many older ones are kept beside it, as NAME.1 and so on."""
+"""Maximum size of an audit log file, and the number of older files kept as NAME.1 and so on."""
 _CHECK_SECONDS = 5.0
-_FRESH_SECONDS = 10.0  # for which it is given again: `/health` is open to everybody
+_FRESH_SECONDS = 10.0  # for which a result is reused, since `/health` is public
 _log, _question_log = logging.getLogger(__name__), logging.getLogger("hopgraph.questions")
 
 
@@ -58,7 +58,7 @@ class QuestionMetrics:
         self.calls = Counter("hopgraph_model_calls", "Requests to models", ["method"], **own)
         self.tokens = Counter("hopgraph_tokens", "Tokens of answered questions", ["kind"], **own)
         self.feedback = Counter("hopgraph_feedback", "Answers rated on the page", ["rating"], **own)
-        Gauge("hopgraph_turns_active", "Turns that run or wait", **own).set_function(active)
+        Gauge("hopgraph_turns_active", "Turns running or waiting", **own).set_function(active)
 
 
 class AuditLog:
@@ -94,24 +94,24 @@ class _PrivateFile(RotatingFileHandler):
 
     @override
     def handleError(self, record: logging.LogRecord) -> None:
-        _log.warning("the audit log cannot be written: a question is missing in it")
+        _log.warning("the audit log cannot be written: it lacks a question")
 
 
 @dataclass(eq=False)  # LangChain puts handlers into sets
 class QuestionRecord(BaseCallbackHandler):
-    """Watches one question; a callback handler of its run, to count the model calls."""
+    """The record of one question; as a callback handler of its run it counts the model calls."""
 
     user: str
     method: str
     text: str
     metrics: QuestionMetrics
-    daily: DailyCalls | None = None  # where its calls count as the user's of today
+    daily: DailyCalls | None = None  # the user's calls of today, if they are limited
     audit: AuditLog | None = None
     thread: str = ""
-    documents: Sequence[str] = ()  # the names of the sets that it is asked of
+    documents: Sequence[str] = ()  # names of the sets searched
     request_id: str = field(default_factory=current_request_id)
     calls: int = 0
-    end: TurnEnd | None = None  # once the run has come to its end
+    end: TurnEnd | None = None  # once the run has ended
     run_inline = True
 
     @override
@@ -126,7 +126,7 @@ class QuestionRecord(BaseCallbackHandler):
         began, outcome, cause = time.perf_counter(), "stopped", ""
         try:
             yield
-            if self.end:  # `replied` where nothing was looked up
+            if self.end:  # `replied` if nothing was looked up
                 outcome = "paused" if self.end.paused else self.end.state.get("stop_reason") or "replied"
         except Exception as error:
             outcome = "refused" if isinstance(error, BusyError) else "failed"
@@ -157,14 +157,14 @@ class QuestionRecord(BaseCallbackHandler):
 
 
 class HealthCheck:
-    """Checks the models and the index of some settings, at most once in a while however often it is asked."""
+    """Checks the models and the index of some settings; a recent result is reused."""
 
     def __init__(self, settings: Context, retrievers: Sequence[Retriever | None]) -> None:
         self._settings, self._retrievers, self._checking = settings, retrievers, asyncio.Lock()
         self._result, self._at = dict[str, str](), float("-inf")
 
     async def statuses(self) -> dict[str, str]:
-        """Return `models` and `index`, each ok, refused (a key), unreachable or failed; the log says why."""
+        """Return `models` and `index`, each ok, refused (a key), unreachable or failed; causes are logged."""
         async with self._checking:
             if time.monotonic() - self._at > _FRESH_SECONDS:
                 models, index = await asyncio.gather(_status("models", self._models()), _status("index", self._index()))
@@ -172,7 +172,7 @@ class HealthCheck:
             return self._result
 
     async def _models(self) -> None:
-        """Resolve every model; those behind an OpenAI-style address are asked for their model list, which is free."""
+        """Resolve every model; OpenAI-compatible servers are asked for their model list, which is free."""
         for role in ("", *self._settings.models):
             handle = await get_model(self._settings, role)
             if is_openai(handle.model):
@@ -180,7 +180,7 @@ class HealthCheck:
                     await run_on(handle.loop(), _list_models(model))
 
     async def _index(self) -> None:
-        """Open each index and search it; the web is not searched, as that may cost money."""
+        """Open and search each index, but not the web, which may cost money."""
         for each in self._retrievers:
             retriever = await get_retriever(each)
             if not str(each).startswith("web:"):
@@ -191,7 +191,7 @@ async def _list_models(model: Any) -> None:
     try:
         await model.root_async_client.with_options(max_retries=0, timeout=_CHECK_SECONDS).models.list()
     except Exception as error:
-        if status_of(error) not in (404, 405, 501):  # a server that cannot list them is up
+        if status_of(error) not in (404, 405, 501):  # without a model list, the server is still up
             raise
 
 
@@ -199,7 +199,7 @@ async def _status(what: str, check: Coroutine[Any, Any, None]) -> str:
     try:
         async with asyncio.timeout(_CHECK_SECONDS):
             await check
-    except Exception as error:  # noqa: BLE001 - whatever a provider's package raises; it is logged
+    except Exception as error:  # noqa: BLE001 - any error of a provider's package; it is logged
         _log.warning("health: %s: %s: %s", what, type(error).__name__, truncate_line(str(error), 300))
         if status_of(error) in (401, 403):
             return "refused"

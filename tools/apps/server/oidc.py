@@ -1,8 +1,8 @@
-"""Users by the tokens of an OpenID Connect issuer: JWTs as `Authorization: Bearer`, verified with PyJWT (extra `oidc`).
+"""Users identified by OpenID Connect tokens: JWTs as `Authorization: Bearer`, verified with PyJWT (extra `oidc`).
 
-The issuer's public keys come from its discovery document, or from the URL or file of a JWK set. They are fetched when a
-token first needs them, in the background after an hour, and when a token names an unknown key, at most twice a minute.
-While they cannot be fetched the known ones hold for a day. Only tokens whose key is not known wait for a fetch.
+The issuer's public keys come from its discovery document, or from the URL or file of a JWK set. They are fetched when
+first needed, refreshed in the background after an hour, and fetched again if a token names an unknown key, at most
+twice a minute. If fetching fails, known keys are used for a day. Only tokens with an unknown key wait for a fetch.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.optional_packages import require
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-_LEEWAY = 30  # seconds by which clocks may differ
+_LEEWAY = 30  # seconds of clock skew
 _FETCH_SECONDS, _LARGEST = 5.0, 1_000_000
 _FRESH, _USABLE, _PAUSE = 3600.0, 24 * 3600.0, 30.0
 """Seconds until keys are fetched again, until they expire, and between two attempts to fetch them."""
@@ -32,7 +32,7 @@ _REASONS = {
     "ExpiredSignatureError": "the token has expired; log in again",
     "ImmatureSignatureError": "the token is not valid yet",
     "InvalidAudienceError": "the token was issued for another audience",
-    "InvalidIssuerError": "the token comes from another issuer",
+    "InvalidIssuerError": "the token was issued by another issuer",
     "InvalidAlgorithmError": "the token is not signed with an accepted algorithm",
     "MissingRequiredClaimError": "the token lacks one of the claims exp, iat, iss, aud and sub",
 }
@@ -45,8 +45,8 @@ Jwk = Mapping[str, Any]
 class OidcUsers:
     """A `user_of` by the tokens of one issuer.
 
-    A SpecError where PyJWT is missing; a SettingsError for an address without encryption that is not this machine's, or
-    an algorithm whose key would have to be secret.
+    A SpecError if PyJWT is missing; a SettingsError for an unencrypted address other than this machine's, or a
+    symmetric algorithm.
     """
 
     issuer: str
@@ -54,8 +54,7 @@ class OidcUsers:
     keys: str = ""
     """The URL or file of the JWK set; empty: from the issuer's discovery document."""
     claim: str = "sub"
-    """What names the user; the others that people know, `email` and `preferred_username`, may be given to another one
-    later, depending on the issuer."""
+    """The claim with the user's name; some issuers reassign `email` and `preferred_username`."""
     algorithms: Sequence[str] = ALGORITHMS
     _known: Sequence[Jwk] = field(default=(), init=False, repr=False, compare=False)
     _fetched: float = field(default=float("-inf"), init=False, repr=False, compare=False)
@@ -80,7 +79,7 @@ class OidcUsers:
         return await self.user_of_token(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
 
     async def user_of_token(self, token: str) -> str:
-        """Return the user named by a token; a LoginError if it is invalid, a LoginUnavailableError without any keys."""
+        """Return the user named by a token; a LoginError if it is invalid, a LoginUnavailableError without keys."""
         try:
             key = await self._find_key(self._jwt.get_unverified_header(token))
             claims: Mapping[str, Any] = self._jwt.decode(
@@ -116,19 +115,19 @@ class OidcUsers:
             await asyncio.shield(self._refresh())  # others may wait for it, too
             found = self._choose(name)
         if time.monotonic() - self._fetched > _USABLE:
-            raise LoginUnavailableError("the keys of the log-in's issuer cannot be fetched; try again in a minute")
+            raise LoginUnavailableError("the issuer's keys cannot be fetched; try again in a minute")
         if found is None:
-            raise LoginError("the token is signed with a key that its issuer does not have")
+            raise LoginError("the token is signed with a key unknown to its issuer")
         return self._jwt.PyJWK(found, algorithm=found.get("alg", algorithm))
 
     def _choose(self, name: object) -> Jwk | None:
-        """Return the key of a name; without a name the only key; None if that is not one, or keys are too old."""
+        """Return the key with a name, or without a name the only key; None if there is none or keys are too old."""
         known = self._known if time.monotonic() - self._fetched <= _USABLE else ()
         found = [each for each in known if name is None or each.get("kid") == name]
         return found[0] if len(found) == 1 else None
 
     def _refresh(self) -> asyncio.Task[None]:
-        """Return the current or last fetch of the keys; a new one if that was a while ago."""
+        """Return the current or last fetch of the keys; start a new one if that was a while ago."""
         now = time.monotonic()
         if self._fetching is None or (self._fetching.done() and now - self._tried > _PAUSE):
             self._tried, self._fetching = now, asyncio.create_task(self._load())
@@ -151,7 +150,7 @@ class OidcUsers:
 
     def _jwks_address(self, document: Any) -> str:
         if document["issuer"] != self.issuer:
-            raise ValueError(f"it describes another issuer than {self.issuer!r:.200}")
+            raise ValueError(f"its issuer is not {self.issuer!r:.200}")
         return _check_encrypted(str(document["jwks_uri"]))
 
 
@@ -164,7 +163,7 @@ def _is_address(text: str) -> bool:
 
 
 def _check_encrypted(address: str) -> str:
-    """Return an address; a SettingsError if an attacker on the network could replace the keys."""
+    """Return an address; a SettingsError unless it is https or local, as keys could be replaced on the way."""
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         raise SettingsError(f"OIDC address {address!r:.200}: use https")
@@ -175,13 +174,13 @@ def _read_keys(path: Path) -> Sequence[Jwk]:
     try:
         return _parse_keys(json.loads(path.read_bytes()))
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise LoginUnavailableError(f"{path}: no JWK set can be read ({type(error).__name__})") from None
+        raise LoginUnavailableError(f"{path}: cannot read a JWK set ({type(error).__name__})") from None
 
 
 def _parse_keys(document: Any) -> Sequence[Jwk]:
-    """Return a JWK set's public keys for signatures; a ValueError for none."""
+    """Return a JWK set's public signature keys; a ValueError if it has none."""
     keys = [cast("Jwk", each) for each in document["keys"] if isinstance(each, dict)]
     usable = [each for each in keys if each.get("kty") in ("RSA", "EC", "OKP") and each.get("use", "sig") == "sig"]
     if not usable:
-        raise ValueError("it has no public key for signatures")
+        raise ValueError("it has no public signature key")
     return usable

@@ -1,11 +1,11 @@
 """The methods as models of an OpenAI-compatible endpoint: `/v1/models`, `/v1/chat/completions`.
 
 Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
-model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
-`annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
-with settings of the method, and `documents`, one of the sets that the caller may ask. With `answer_type` sentence or
-full the answer is streamed while it is written, and system messages say how: they are its `answer_instructions`.
-Otherwise these are accepted and ignored, as are parameters of language models (`temperature`, `max_tokens`, tools).
+model's name is a method's, or `auto`. The steps are sent as `reasoning_content`, the citations as `annotations`, and
+the whole result in the field `hopgraph`. A request may also have a field `hopgraph`, with settings of the method, and
+`documents`, one of the sets that the caller may query. With `answer_type` sentence or full the answer is streamed, and
+system messages are its `answer_instructions`. Otherwise system messages are accepted and ignored, as are parameters of
+language models (`temperature`, `max_tokens`, tools).
 """
 
 import json
@@ -62,14 +62,14 @@ _MAX_MESSAGES = 101  # a chat looks back 50 turns at most
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
-"""How the node `reply` writes marks and sources; of other text brackets are escaped."""
+"""Marks and sources as written by the node `reply`, which escapes brackets in other text."""
 _REMARKS = (UNCITED, DOUBTS, CUT_SHORT)
 _OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *SourceLocation.__annotations__})  # in addition to OpenAI's
-_MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
+_MARKS = {"•": "", "-": "✗"}  # replace marks that Markdown would read as lists
 
 
 class RequestError(SettingsError):
-    """An invalid request; `param` names the field of the body."""
+    """An invalid request; `param` is the field of the body."""
 
     def __init__(self, message: str, param: str = "") -> None:
         super().__init__(message)
@@ -108,25 +108,25 @@ class CompletionRequest(BaseModel):
 
     @property
     def spoken(self) -> list[_Message]:
-        """The last messages of the user and the assistant; clients send system and tool messages unasked."""
+        """The last messages of the user and the assistant, without system and tool messages."""
         said = [each for each in self.messages if each.role == "user" or (each.role == "assistant" and each.text)]
         return said[-_MAX_MESSAGES:]
 
     @property
     def system(self) -> str:
-        """Return the text of the system messages, on the answer's form; may be empty."""
+        """Return the text of the system messages; may be empty."""
         return "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
 
     @cached_property
     def task_reply(self) -> str | None:
-        """The reply to a chat app's own request, possibly in a system message; None for a question."""
+        """The reply to a chat app's own task, which may be in a system message; None for a question."""
         asked = [each.text for each in self.messages if each.role == "user"]
         last = asked[-1] if self.messages[-1].role == "user" else ""
         certain, first = self.model == TASK_MODEL, asked[0] if len(asked) > 1 else ""
         reply = task_reply(last, first, certain=certain) if last else None
         if reply is None and self.system and len(asked) < 2:
             reply = system_task_reply(self.system, last)
-        # A system message after the last reply asks for something about the conversation.
+        # A system message after the last reply is a task about the conversation.
         ends_with_system = self.messages[-1].role in ("system", "developer") and self.spoken[-1:]
         if reply is None and ends_with_system and self.spoken[-1].role == "assistant":
             reply = task_reply(asked[0] if asked else "", certain=True)
@@ -143,7 +143,7 @@ class CompletionRequest(BaseModel):
 
 
 def read_request(body: bytes) -> CompletionRequest:
-    """Parse a body; a RequestError if it is not JSON, lacks something, or asks for something unsupported."""
+    """Parse a body; a RequestError if it is invalid, or asks for something unsupported."""
     try:
         read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
@@ -156,16 +156,16 @@ def read_request(body: bytes) -> CompletionRequest:
     if read.tool_choice not in (None, "auto", "none"):
         raise RequestError("tool_choice: callers' tools are not supported; leave it out, or set it to auto", "tools")
     if not read.spoken or read.spoken[-1].role != "user":
-        raise RequestError("the last message must be the user's; send one of role user", "messages")
+        raise RequestError("the last message must have the role user", "messages")
     content = read.spoken[-1].content
     for part in content if isinstance(content, list) else []:
         if part.type not in ("text", "input_text"):
-            raise RequestError(f"messages: content of type {part.type!r:.40} cannot be read; send text", "messages")
+            raise RequestError(f"messages: content of type {part.type!r:.40} is not supported; send text", "messages")
     return read
 
 
 def _parse_reply(text: str) -> dict[str, JsonValue]:
-    """Parse one of our earlier replies: its answer and the titles it cited; empty for another text."""
+    """Parse one of our earlier replies: its answer and the titles it cited; empty for other text."""
     parts, titles = text.split("\n\n"), list[JsonValue]()
     while len(parts) > 1 and (found := _SOURCE.match(parts[-1])):
         titles.insert(0, unescape_markup(found[1]))
@@ -178,7 +178,7 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
 
 
 def write_reasoning(lines: Iterable[Line]) -> str:
-    """Return the lines of a step in Markdown, as reasoning; may be empty."""
+    """Return the lines of a step as Markdown; may be empty."""
     return replace_surrogates("".join(map(_markdown, lines)))
 
 
@@ -206,11 +206,11 @@ class CompletionWriter:
         return {**self._body("chat.completion", {"message": message}, found), "usage": _usage(found["usage"])}
 
     def chunk(self, delta: Mapping[str, Any], found: AnswerPayload | None = None) -> dict[str, Any]:
-        """Write a chunk of a stream; the last one of a choice has the finish reason and the result."""
+        """Return a chunk of a stream; the last one of a choice has the finish reason and the result."""
         return self._body("chat.completion.chunk", {"delta": delta}, found)
 
     def last_chunks(self, end: TurnEnd, written: str, *, include_usage: bool) -> Iterable[dict[str, Any]]:
-        """Write the end of a stream: the rest of the text, the citations, the finish reason, the usage."""
+        """Yield the end of a stream: the rest of the text, the citations, the finish reason, the usage."""
         text, found = _reply(end)
         cited = _annotations(text, found)
         yield self.chunk({"content": rest_of(text, written), **({"annotations": cited} if cited else {})})
@@ -241,14 +241,13 @@ def _annotations(text: str, found: AnswerPayload) -> list[dict[str, Any]]:
 def citation_annotations(answer: str, citations: Sequence[Citation]) -> list[dict[str, Any]]:
     """Return citations in OpenAI's format, with the passage's id and the quoted sentence added.
 
-    Offsets are those of the first mark `[1]`, `[2]`, … in the answer, with which the reply begins, in code points; its
-    end if there is none.
-    A passage that has no address gets a `passage:` one that only distinguishes it.
+    Offsets are those of the first mark `[1]`, `[2]`, … in the answer (in code points), else its end. A passage without
+    a URL gets one of the form `passage:ID`.
     """
     places = {int(found[1]): found.span() for found in reversed(list(_MARK.finditer(answer)))}
     written: list[dict[str, Any]] = []
     for number, citation in enumerate(citations, start=1):
-        start, end = places.get(number, (len(answer), len(answer)))  # a sentence may do without one of them
+        start, end = places.get(number, (len(answer), len(answer)))  # a citation may have no mark
         key = citation["passage_id"]
         address = key if key.startswith(("https://", "http://")) else f"passage:{quote(key, safe='')}"
         title = name_citation(citation)
@@ -271,16 +270,16 @@ _REFUSED: dict[type[Exception], tuple[int, str | None]] = {
     TimeoutError: (504, None),
     Exception: (500, None),
 }
-"""The status and the code of a refusal, by the first kind that the error is of."""
+"""HTTP status and error code by error class; the first match applies."""
 _STATUS_WAITS = 1.0
-"""Seconds for which a stream waits for a model that fails at once; its reader sees steps no later than that."""
+"""Maximum delay in seconds of a stream's first byte, so that a model that fails at once can still set the status."""
 _EARLY = frozenset(each.event for each in (Routed, QuerySent, Retrieved, PassagesGiven, Retrying))
-"""Events of steps that need no reply of a model: a stream does not begin with them alone."""
+"""Events that need no reply of a model; they do not start a stream."""
 
 _PLACE = "/paths/~1v1~1chat~1completions/post/requestBody/content/application~1json/schema"
 _SCHEMA = CompletionRequest.model_json_schema(ref_template=f"#{_PLACE}/$defs/{{model}}")
 _BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _SCHEMA}}}}
-"""Of the OpenAPI description; the body is read by `read_request`, whose errors have OpenAI's form."""
+"""For the OpenAPI description; `read_request` reads the body, with errors in OpenAI's format."""
 
 openai_router = APIRouter(prefix=OPENAI_PATH)
 
@@ -289,7 +288,7 @@ Steps = AsyncGenerator[TurnStep | None]
 
 @openai_router.get("/models")
 async def list_models() -> Response:
-    """List what can be named as a model."""
+    """List the models."""
     return JSONResponse({"object": "list", "data": [_model(name) for name in [*model_names(), TASK_MODEL]]})
 
 
@@ -348,11 +347,11 @@ async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
             written += write_reasoning(step.lines) if step else ""
             if isinstance(step, TurnEnd):
                 return writer.whole(step, written)
-    raise AssertionError("a turn gave no end")
+    raise AssertionError("the turn yielded no end")
 
 
 async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
-    """Run a turn and write its chunks; the first come once a model has replied, or after a second without a step."""
+    """Run a turn and yield its chunks, the first once a model has replied, or after a second without a step."""
     started, written = False, ""
     chunks = [_event(writer.chunk({"role": "assistant", "content": ""}))]
     async with aclosing(steps):
@@ -374,7 +373,7 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
 
 
 def _is_early(step: TurnStep | None) -> bool:
-    """Return whether a step may come before the first reply of a model; a keep-alive must not wait for one."""
+    """Return whether a step may precede a model's first reply; keep-alives may not, as they are sent at once."""
     if step is None or step.text or isinstance(step, TurnEnd):
         return False
     return step.event is None or step.event["event"] in _EARLY
@@ -386,7 +385,7 @@ def _event(data: Mapping[str, Any]) -> str:
 
 def _respond(error: Exception, seconds: float) -> JSONResponse:
     refusal = _refusal(error, seconds)
-    # The run has already retried wherever that helps; OpenAI's clients would run it twice more.
+    # The run has already retried where that helps; OpenAI's clients would retry twice more.
     headers = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
     if refusal.status >= 500 or isinstance(error, QuotaError):
         headers = {"x-should-retry": "false"}

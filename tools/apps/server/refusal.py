@@ -1,6 +1,6 @@
-"""How a request is refused: by a status and one line, in the format of the endpoint's protocol.
+"""Refusals of requests: a status and one line, in the format of the endpoint's protocol.
 
-The body of one on its way to an app is refused as soon as it is too much, or comes too slowly.
+A body on its way to an app is refused as soon as it is too large or too slow.
 """
 
 import asyncio
@@ -19,41 +19,41 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hopgraph.state import HopgraphError
 
 MCP_PATH = "/mcp"
-CLIENT_LEFT = 499  # the status for the log where the client has disconnected
+CLIENT_LEFT = 499  # the status logged if the client disconnected
 REQUEST_ID_HEADER = "X-Request-ID"
 
 _INVALID_REQUEST, _INTERNAL_ERROR = -32600, -32603  # JSON-RPC's codes
 _MAX_DRAINED_BYTES = 20_000_000
 _DRAIN_SECONDS = 10.0
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
-CLOSING = {"Connection": "close"}  # else what is still sent would be read and discarded without end
+CLOSING = {"Connection": "close"}  # else the rest of the body would be read and discarded without limit
 _BODY_SECONDS, _BYTES_PER_SECOND = 30, 10_000
-"""Seconds that a body may take, and the number of bytes for which it gets one more."""
+"""Time limit of a body: the base, plus one second per so many bytes."""
 _SILENT_SECONDS = 20.0
 """Maximum seconds without any data."""
 _current_id: ContextVar[str] = ContextVar("hopgraph_request_id", default="")
 
 
 def path_in_app(scope: Scope) -> str:
-    """Return a request's path without that under which the app is mounted in another."""
+    """Return a request's path, without the prefix that the app is mounted under."""
     path: str = scope.get("path", "")
     return path.removeprefix(scope.get("root_path", ""))
 
 
 def begin_request(scope: Scope) -> str:
-    """Use the id that a request brings, e.g. from a proxy, or make one; its questions are logged with it."""
+    """Set and return the id that a request's questions are logged with: the one in its header, or a new one."""
     given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
     _current_id.set(given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16])
     return _current_id.get()
 
 
 def current_request_id() -> str:
-    """Return the id of the current request; a new one outside of any, as for the page's events."""
+    """Return the id of the current request; a new one outside of requests, e.g. for the page's events."""
     return _current_id.get() or uuid.uuid4().hex[:16]
 
 
 class BusyError(HopgraphError, RuntimeError):
-    """The app's capacity is exceeded; try again (HTTP 429)."""
+    """The app is at capacity; try again (HTTP 429)."""
 
 
 class QuotaError(BusyError):
@@ -62,7 +62,7 @@ class QuotaError(BusyError):
 
 @dataclass(frozen=True)
 class Refusal:
-    """An HTTP error; `param` names the field of the body that it is about."""
+    """An HTTP error; `param` is the field of the body that caused it."""
 
     status: int
     message: str
@@ -77,14 +77,14 @@ class Refusal:
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; a WebSocket is closed."""
+        """Send the response; close a WebSocket."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
         await self.response(path_in_app(scope))(scope, receive, send)
 
     def response(self, path: str) -> JSONResponse:
-        """Return it in the form of the path's protocol: JSON-RPC's for MCP, else OpenAI's with FastAPI's `detail`."""
+        """Return the response in the path's protocol: JSON-RPC for MCP, else OpenAI's plus FastAPI's `detail`."""
         body = {**self.body(), "detail": self.message}
         if path == MCP_PATH or path.startswith(f"{MCP_PATH}/"):
             code = _INTERNAL_ERROR if self.status >= 500 else _INVALID_REQUEST
@@ -94,7 +94,7 @@ class Refusal:
 
 
 async def drain_body(receive: Receive) -> None:
-    """Read and discard a refused body, up to a limit, so that the client gets to read the refusal."""
+    """Read and discard a refused body, up to a limit, so that the client can read the refusal."""
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
@@ -109,7 +109,7 @@ Count = Callable[[int], Refusal | None]
 
 
 def at_most(limit: int) -> Count:
-    """Refuse bodies larger than this."""
+    """Return a counter that refuses bodies larger than a limit in bytes."""
     why = f"the request has more than {limit:,} bytes; send less"
     refusal = Refusal(413, why, "request_too_large", CLOSING)
     size = 0
@@ -123,7 +123,7 @@ def at_most(limit: int) -> Count:
 
 
 class _RefusedError(Exception):
-    """A body has grown too large in transit, or takes too long."""
+    """A body is too large, or takes too long."""
 
 
 class RequestBody:
@@ -136,9 +136,9 @@ class RequestBody:
         self._answered = False
 
     async def pass_on(self, app: ASGIApp, scope: Scope, limit: int | None = None) -> None:
-        """Let an app answer; its answer to a body refused in transit is dropped.
+        """Let an app answer; its answer to a refused body is dropped.
 
-        A body that is stated to have more bytes than the `limit` is refused before it comes.
+        A body whose content-length exceeds the `limit` is refused before it is read.
         """
         stated = Headers(scope=scope).get("content-length", "")
         if limit is not None and stated.isdecimal() and int(stated) > limit:
@@ -146,7 +146,7 @@ class RequestBody:
         else:
             try:
                 await app(scope, self.receive, self.send)
-            except Exception:  # frameworks wrap `_RefusedError`; what failed because of a refusal is answered by it
+            except Exception:  # frameworks wrap `_RefusedError`
                 if self._refusal is None:
                     raise
         if self._refusal and not self._answered:
@@ -174,7 +174,7 @@ class RequestBody:
         raise _RefusedError
 
     async def send(self, message: Message) -> None:
-        """Send the app's answer, unless its body was refused before."""
+        """Send the app's answer, unless the request's body was refused first."""
         if self._answered or self._refusal is None:
             self._answered = True
             await self._send(message)

@@ -1,4 +1,4 @@
-"""Running a turn in its own task, so that its reader can wait, be slow, or disconnect."""
+"""Running a turn in its own task, independent of its reader, who may be slow or disconnect."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -14,17 +14,17 @@ from hopgraph.tools.apps.server.refusal import CLIENT_LEFT
 from hopgraph.tools.apps.server.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
-KEEP_ALIVE = ": working\n\n"  # a comment, while nothing happens
-_IDLE_SECONDS = 15.0  # a proxy closes a stream without a byte for longer
+KEEP_ALIVE = ": working\n\n"  # a comment of server-sent events
+_IDLE_SECONDS = 15.0  # proxies close streams that are idle for longer
 
 
 async def relay_steps(
     steps: AsyncGenerator[TurnStep], seconds: float, idle: float = _IDLE_SECONDS
 ) -> AsyncGenerator[TurnStep | None]:
-    """Yield the steps of a turn as they happen, and None after a long time without any, first after `idle` seconds.
+    """Yield the steps of a turn as they happen, and None when idle, the first time after `idle` seconds.
 
-    It runs in its own task, so that a slow reader does not occupy a slot; closing the generator cancels it.
-    Whatever it raises, or a TimeoutError after so many `seconds`, is raised after its last step.
+    The turn runs in its own task, so that a slow reader does not occupy a slot; closing the generator cancels it. Its
+    errors, or a TimeoutError after `seconds`, are raised after its last step.
     """
     arrived = asyncio.Queue[TurnStep | None]()
 
@@ -54,7 +54,7 @@ async def relay_steps(
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:
-    """Do some work for a client; it is cancelled, and None returned, if the client disconnects."""
+    """Return the result of some work; if the client disconnects, cancel it and return None."""
 
     async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -73,10 +73,10 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
 async def stream_events(
     request: Request, events: AsyncGenerator[str], describe_failure: Callable[[Exception], str], last: str = ""
 ) -> Response:
-    """Send server-sent events, each with its blank line, and `last`; the generator is closed however it ends.
+    """Stream server-sent events, each ending in a blank line, and `last`; the generator is always closed.
 
-    What is raised before the first event is raised here, so that the reply's status can refuse it; a later failure is
-    sent as the event that `describe_failure` writes.
+    An error before the first event is raised, so that the response can have its status; a later one is sent as the
+    event returned by `describe_failure`.
     """
     first = await while_connected(request, anext(events))
     if first is None:

@@ -1,4 +1,4 @@
-"""The options of the web app, and the user of a request's key."""
+"""The options of the web app, and users by API key."""
 
 import hashlib
 import inspect
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # a command says which extra is missing
 PAGE_PATH = "/chat"
 LOGIN_PATH, LOGOUT_PATH = f"{PAGE_PATH}/login", f"{PAGE_PATH}/logout"
 UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
-OWNER = "local"  # the user where no key is required
+OWNER = "local"  # the user if no key is required
 
 _KEYS, _PROXIES = "HOPGRAPH_API_KEY", "HOPGRAPH_PROXIES"
 _AUDIT_LOG, _KEEP_DAYS = "HOPGRAPH_AUDIT_LOG", "HOPGRAPH_KEEP_DAYS"
@@ -62,19 +62,19 @@ class ServingOptions:
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """Settings of the chat, including model and retriever; a caller may override some for a turn."""
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """API key → user. Without any, and without `user_of`, only this machine is allowed, as the user `local`."""
+    """API key → user. Without keys and `user_of`, only local connections are allowed, as the user `local`."""
     user_of: UserOf | str | None = None
     """Identifies the user of a request without a key (see `identity`): a function, or its path `MODULE:FUNCTION`."""
     login_url: str = ""
-    """Where people who open the page without a log-in are sent, e.g. `/login` of the app that `user_of` belongs to."""
+    """Where people who open the page without being logged in are sent, e.g. `/login` of the app that has `user_of`."""
     logout_url: str = ""
-    """Where the page's log-out leads people identified by `user_of`; without it there is no log-out for them."""
+    """The target of the log-out link for people identified by `user_of`; without it they have no such link."""
     documents: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
     """Document sets that replace the chat's `retriever`: name → retriever, in the same form."""
     documents_of: DocumentsOf | str | None = None
     """A user's id → the names of the sets that they may query: a function, its path, or a JSON file."""
     origins: tuple[str, ...] = ()
-    """Other origins whose pages a browser lets call the endpoints."""
+    """Other origins whose pages may call the endpoints (CORS)."""
     hosts: tuple[str, ...] = ()
     """Additional host names of the app, e.g. behind a proxy."""
     proxies: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class ServingOptions:
     threads: str | Path | None = None
     """Where threads are stored, as for `open_threads`; a file becomes a path, with `~` expanded."""
     audit_log: Path | None = None
-    """A file to which each question is written with its user; none without one."""
+    """A file that each question is written to, with its user. Default: no audit log."""
     keep_days: float | None = None
     """Conversations, and documents that users have added, are deleted this many days after their last change."""
     page: bool = True
@@ -90,36 +90,36 @@ class ServingOptions:
     logo: Path | None = None
     """An image before the page's title: SVG, PNG, JPEG or WebP."""
     simple: bool = False
-    """True if the page is for people who only ask: question, answer and sources, without methods and settings."""
+    """Show only question, answer and sources, without methods and settings."""
     color: str = ""
-    """The page's colour, e.g. `#0f766e`; darkened or lightened if text would be hard to read."""
+    """The page's colour, e.g. `#0f766e`; darkened or lightened if text in it would be hard to read."""
     welcome: str = ""
     """Markdown greeting that replaces the page's own."""
     footer: str = ""
     """Markdown below the question box, such as a link to a privacy notice."""
     examples: tuple[str, ...] = ()
-    """Example questions on the page. Default: some on the sample corpus, if that is what is searched."""
+    """Example questions on the page. Default: some on the sample corpus, if it is searched."""
     max_body_bytes: int = 2_000_000
     max_upload_bytes: int = 100_000_000  # of the documents uploaded at once
-    requests_per_minute: int = 600  # by one user or address
+    requests_per_minute: int = 600  # per user or address
     streams_per_address: int = 64
     """Maximum concurrent requests per address."""
     max_running: int = 32
     max_waiting: int = 64
-    turn_seconds: float = 600  # then a turn is cancelled
+    turn_seconds: float = 600  # until a turn is cancelled
 
     def __post_init__(self) -> None:
-        """Load what is named by its place, and expand the place of the threads.
+        """Load the functions given by path, and expand `~` in `threads`.
 
-        A SettingsError for an unknown home, a malformed colour, incomplete sets of documents, or an address that others
-        reach without a way to know who is asking.
+        A SettingsError for an unknown home folder, a malformed colour, incomplete document sets, or an address that
+        others can reach without keys or `user_of`.
         """
         if isinstance(self.user_of, str):
             object.__setattr__(self, "user_of", load_function(self.user_of, "user_of"))
         if isinstance(self.documents_of, str):
             object.__setattr__(self, "documents_of", load_documents_of(self.documents_of))
         if self.keep_days is not None and not self.keep_days > 0:
-            raise SettingsError(f"keep_days: {self.keep_days:g} is not a number of days above 0")
+            raise SettingsError(f"keep_days: must be above 0, got {self.keep_days:g}")
         if self.document_sets.sets:
             check_no_other_retriever(self.settings)
         if not is_loopback(self.host) and not self.has_users:
@@ -138,13 +138,13 @@ class ServingOptions:
 
     @property
     def has_users(self) -> bool:
-        """Return whether callers are distinguished, so that each has their own threads, limits and documents."""
+        """Return whether users are distinguished, each with their own threads, limits and documents."""
         return bool(self.keys or self.user_of)
 
     async def user_of_request(self, connection: "HTTPConnection") -> str | None:
-        """Return who sends a request: the user of its key, else as `user_of` says; None if unknown.
+        """Return the user of a request's key, else the one from `user_of`; None if unknown.
 
-        It raises what `user_of` raises, among that a LoginError.
+        Raises the errors of `user_of`, e.g. a LoginError.
         """
         if not self.has_users:
             return OWNER
@@ -168,7 +168,7 @@ class ServingOptions:
 
     @property
     def retrievers(self) -> list[Retriever | None]:
-        """What is searched: the document sets, else the chat's retriever."""
+        """The retrievers to search: the document sets, else the chat's retriever."""
         return list(self.documents.values()) or [self.chat_settings.retriever]
 
     @property
@@ -179,7 +179,7 @@ class ServingOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is only reachable from this machine; of names only localhost is."""
+    """Return whether an address is a loopback address or `localhost`."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -187,20 +187,20 @@ def is_loopback(host: str) -> bool:
 
 
 def keys_from_environment() -> dict[str, str]:
-    """Return key → user by `HOPGRAPH_API_KEY`: one key, of the user `local`, or comma-separated `USER=KEY`.
+    """Return key → user from `HOPGRAPH_API_KEY`: one key, of the user `local`, or comma-separated `USER=KEY`.
 
-    A SettingsError, without the key, where one is too short, not ASCII, or repeated, or a user name is malformed.
+    A SettingsError, without the key, if one is too short, not ASCII, or repeated, or a user name is malformed.
     """
     keys: dict[str, str] = {}
     for number, entry in enumerate(filter(None, os.environ.get(_KEYS, "").split(",")), start=1):
         name, equals, key = entry.strip().partition("=")
-        # A key may end in padding signs, but no user name precedes those.
+        # A key may end in `=` as padding, which does not follow a user name.
         user, key = (name, key) if equals and key.strip("=") else (OWNER, entry)
         key = key.strip()
         if not USER.fullmatch(user):
             raise SettingsError(f"{_KEYS}: the user name of entry {number} is malformed; letters, digits, . _ - + @")
         if len(key) < _MIN_KEY_LENGTH:
-            short = f"the key of entry {number} has under {_MIN_KEY_LENGTH} characters; use a longer one"
+            short = f"the key of entry {number} has fewer than {_MIN_KEY_LENGTH} characters; use a longer one"
             raise SettingsError(f"{_KEYS}: {short}")
         if not key.isascii() or not key.isprintable():
             raise SettingsError(f"{_KEYS}: the key of entry {number} cannot be sent in a header; use ASCII characters")
@@ -217,8 +217,8 @@ def user_from_headers(authorization: str, api_key: str, keys: Mapping[str, str])
 
 
 def user_of_key(given: str, keys: Mapping[str, str]) -> str | None:
-    """Return the user of a key; None for an unknown one."""
-    # Digests are compared, so that the time this takes reveals nothing about any key.
+    """Return the user of a key; None if it is unknown."""
+    # Comparing digests keeps timing from revealing anything about a key.
     return {_digest(key): user for key, user in keys.items()}.get(_digest(given))
 
 
@@ -234,7 +234,7 @@ def serving_options(
     keep_days: float | None = None,
     **given: Any,
 ) -> ServingOptions:
-    """Return options with what the environment says about what is not given; origins and hosts are added to it."""
+    """Return options, with missing ones from the environment; origins and hosts are added to those there."""
     proxies = proxies_from_environment()
     return ServingOptions(
         keys=keys_from_environment(),
@@ -256,7 +256,7 @@ def _read_days() -> float | None:
     try:
         return float(given) if given else None
     except ValueError:
-        raise SettingsError(f"{_KEEP_DAYS}: {given!r:.80} is not a number of days") from None
+        raise SettingsError(f"{_KEEP_DAYS}: must be a number of days, got {given!r:.80}") from None
 
 
 def origins_from_environment() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Shared by every endpoint of the web app: the chat and its threads, the settings, and the limit of turns."""
+"""The service behind every endpoint of the web app: the chat, its threads and settings, and the limit on turns."""
 
 import asyncio
 import logging
@@ -43,12 +43,12 @@ class UnknownMethodError(SettingsError):
 
 
 def model_names() -> list[str]:
-    """List what a caller can name as a model or a tool: `auto`, and the methods by name, never by path."""
+    """Return the names that callers can use for a model or a tool: `auto`, and the methods by name, never by path."""
     return [AUTO, *chat.chat_methods()]
 
 
 def resolve_name(name: str) -> str:
-    """Return the name in `model_names` that a caller means by itself or an alias; UnknownMethodError for none."""
+    """Return the name in `model_names` that a name or alias stands for; an UnknownMethodError if there is none."""
     resolved, methods = METHOD_ALIASES.get(name, name), list_methods()
     if resolved != AUTO and not (resolved in methods and chat.takes_questions(methods[resolved])):
         raise UnknownMethodError(f"method {name!r:.80} is unknown; available: {', '.join(model_names())}")
@@ -58,7 +58,7 @@ def resolve_name(name: str) -> str:
 class Admission:
     """Lets some turns run and some wait, and refuses the rest; one turn at a time per thread.
 
-    Where it is `shared` by users, each has a quarter of both at most: what more they ask waits for their own turns.
+    If it is `shared`, each user has at most a quarter of both; further questions wait for the user's own turns.
     """
 
     def __init__(self, running: int, waiting: int, *, shared: bool = False) -> None:
@@ -67,7 +67,7 @@ class Admission:
         self._own_slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, running // part)))
         self._own_limit, self._own_active = max(1, self._limit // part), Counter[str]()
         self._threads = set[str]()
-        self.active = 0  # how many turns run or wait
+        self.active = 0  # turns running or waiting
 
     def is_busy(self, thread: str) -> bool:
         """Return whether a turn of a thread is running or waiting, or the thread is otherwise in use."""
@@ -75,7 +75,7 @@ class Admission:
 
     @contextmanager
     def exclusive(self, thread: str) -> Generator[None]:
-        """Keep turns off a thread for the block, without taking a slot; a BusyError while it is being answered."""
+        """Hold a thread against other turns, without taking a slot; a BusyError if it is in use."""
         if thread in self._threads:
             raise BusyError("this thread is still being answered; wait for its reply, or stop it")
         self._threads.add(thread)
@@ -86,10 +86,10 @@ class Admission:
 
     @asynccontextmanager
     async def reserve(self, user: str, thread: str = "") -> AsyncGenerator[None]:
-        """Reserve a slot, on a thread unless its key is empty; a BusyError if it is busy or too much waits."""
+        """Reserve a slot, and a thread unless its key is empty; a BusyError if it is in use or too many turns wait."""
         with self.exclusive(thread) if thread else nullcontext():
             if self.active >= self._limit:
-                raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")
+                raise BusyError(f"{self.active} questions are being answered or waiting; try again in a moment")
             if self._own_active[user] >= self._own_limit:
                 raise BusyError(
                     f"{self._own_limit} of your questions are being answered or waiting; try again in a moment"
@@ -115,18 +115,18 @@ class Service:
     metrics: QuestionMetrics
     health: HealthCheck
     documents: DocumentSets = field(default_factory=DocumentSets)
-    calls: DailyCalls | None = None  # None where users are not told apart
+    calls: DailyCalls | None = None  # None if users are not distinguished
     audit: AuditLog | None = None
-    threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who hold the conversation
+    threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who send the conversation
 
     def settings(
         self, name: str, changes: Mapping[str, JsonValue], *, system: str = "", owner: bool = False
     ) -> ChatContext:
-        """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
+        """Build the settings of a turn, with a caller's `changes` for the chat or the named method.
 
         With the name `auto` the caller's or the app's `use_method` applies. The text of `system` messages is the
-        `answer_instructions`, unless that is among the changes. A SettingsError for an unknown method or setting, a
-        value out of range, or a setting that is the owner's.
+        `answer_instructions`, unless `changes` has any. A SettingsError for an unknown method or setting, a value out
+        of range, or, unless `owner`, a setting reserved for the operator.
         """
         name = resolve_name(name)
         if system.strip():
@@ -138,7 +138,7 @@ class Service:
         if of_method and name == AUTO:
             raise SettingsError(f"setting {min(of_method)!r:.80} is unknown for the chat; name the method that has it")
         if of_method:
-            # Validated under the method's own name, before anything runs.
+            # Report invalid ones before anything runs.
             make_settings(METHODS[name].Context, of_method)
             methods = make_settings(ChatContext, given).methods
             given["methods"] = {**methods, name: {**methods.get(name, {}), **of_method}}
@@ -154,7 +154,7 @@ class Service:
         user: str = OWNER,
         documents: DocumentChoice = ALL_DOCUMENTS,
     ) -> AsyncGenerator[TurnStep]:
-        """Answer the last message without a thread: the caller holds the conversation. It may raise a BusyError."""
+        """Answer the last message without a thread, as the caller sends the conversation; may raise a BusyError."""
         asked = messages[-1].text if messages else ""
         return self._run(user, "", asked, {"messages": messages}, settings, documents)
 
@@ -168,12 +168,12 @@ class Service:
     ) -> AsyncGenerator[TurnStep]:
         """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
 
-        What is `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
+        `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
 
-        A BusyError where too much is asked at once, or the thread is being answered; a SettingsError for a malformed
-        name, or documents that the user may not ask; a StorageError where the threads' database fails.
+        A BusyError if too many questions are asked at once, or the thread is being answered; a SettingsError for a
+        malformed name, or documents that the user may not query; a StorageError if the threads' database fails.
         """
-        thread_key(user, thread)  # fails for a malformed name, also an empty one
+        thread_key(user, thread)  # raises for a malformed or empty name
         messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
         asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
         return self._run(user, thread, asked, given, settings, documents)
@@ -186,7 +186,7 @@ class Service:
         with record.watch():
             settings, names = await self.documents.restrict(settings, user, documents)
             record.documents = names
-            if self.calls:  # within the model calls that are left today
+            if self.calls:  # at most the model calls left for today
                 most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
                 settings = settings.model_copy(update={"max_llm_calls": most})
             key = thread_key(user, thread) if thread else ""
@@ -209,12 +209,12 @@ class Service:
                     await self._prune(user, thread)
 
     async def check_room(self, user: str, thread: str) -> None:
-        """Raise a NoRoomError if a key's user has reached a storage limit, and a thread would grow or be added."""
+        """Raise a NoRoomError if a user has reached a storage limit, before a thread grows or is added."""
         if self.options.has_users:
             await self.threads.check_room(user, thread)
 
     async def delete_old(self) -> None:
-        """Delete the threads unchanged for `keep_days`, now and every hour, except those in use."""
+        """Delete threads unchanged for `keep_days`, now and every hour, except those in use."""
         while True:
             before = time.time() - (self.options.keep_days or 0) * 24 * 3600
             try:
@@ -228,7 +228,7 @@ class Service:
             await asyncio.sleep(_CLEANING_SECONDS)
 
     async def check_open(self, user: str, thread: str) -> None:
-        """Raise a SettingsError for a user's thread that searched documents which they can no longer access."""
+        """Raise a SettingsError if a thread searched documents that its user can no longer access."""
         if self.documents.sets:
             asked = await self.threads.documents_of(user, thread)
             if asked.difference(await self.documents.names_for(user)):
@@ -237,12 +237,12 @@ class Service:
     async def _prune(self, user: str, thread: str) -> None:
         try:
             await self.threads.prune(user, thread)
-        except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
+        except Exception:  # noqa: BLE001 - the answer is not affected; the next turn tries again
             _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
 
 
 async def check_options(options: ServingOptions) -> None:
-    """Resolve the models and what is searched, and open the threads once; an error says what cannot work."""
+    """Check that the models and retrievers resolve and the threads open; raise their errors."""
     settings = options.chat_settings
     for each in options.retrievers:
         await check_settings(settings.model_copy(update={"retriever": each}) if options.documents else settings)
@@ -252,11 +252,11 @@ async def check_options(options: ServingOptions) -> None:
 
 @asynccontextmanager
 async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
-    """Open the threads and compile the chat; a SettingsError for invalid settings, or threads that cannot be opened."""
+    """Open the threads and compile the chat; a SettingsError for invalid settings or threads that cannot be opened."""
     settings = options.chat_settings
     resolve_name(settings.use_method)
     async with open_threads(options.threads) as threads:
-        builder = chat.build()  # here, with the methods that were named on the command line
+        builder = chat.build()  # only now, to include methods named on the command line
         graph, threadless = builder.compile(checkpointer=threads.saver, name="Chat"), builder.compile(name="Chat")
         calls = DailyCalls() if options.has_users else None
         shared = len(set(options.keys.values())) > 1 or options.user_of is not None

@@ -1,13 +1,13 @@
-"""Chat threads: where they are stored, whose they are, and their titles.
+"""Storage of chat threads, their owners and titles.
 
-A thread belongs to a user. LangGraph's checkpointer knows it as `USER:THREAD`; neither part can hold a colon, so
+A thread belongs to a user. LangGraph's checkpointer knows it as `USER:THREAD`; neither part can contain a colon, so
 that no user can name another's thread.
 
-SQLite by default, in one file, for one process at a time: a second one could answer on the same thread, and one of the
-two questions would be lost. PostgreSQL by its address, for several processes: `Threads.lock` reserves a thread for one.
+The default is SQLite, in one file, for one process at a time: two processes could answer on the same thread, and lose
+one of the questions. PostgreSQL allows several processes: `Threads.lock` reserves a thread for one.
 
-Titles are in a table next to the checkpoints, in plain SQL. It is not LangGraph's `BaseStore`: its namespaces refuse
-the periods of e-mail addresses, its values are JSON where turns are stored compressed, and without a conditional
+Titles are in a table next to the checkpoints, in plain SQL. LangGraph's `BaseStore` is not used: its namespaces do not
+allow the periods of e-mail addresses, its values are JSON, while turns are stored compressed, and without a conditional
 update a rename could restore a thread that was deleted meanwhile.
 """
 
@@ -38,7 +38,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.user_folders import user_folder
 
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9@_+-]|\.(?!\.)){0,99}")
-"""A user's name or address; no slash, no colon, no two dots."""
+"""A user's name or e-mail address; no slashes, colons or double dots."""
 _THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MAX_TITLE = 200  # characters
 
@@ -53,20 +53,20 @@ _DOCUMENTS_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_thread_documents (
 _BYTES = """SELECT COALESCE(SUM({size}), 0) FROM {table} WHERE thread_id IN
     (SELECT owner || ':' || thread FROM hopgraph_threads WHERE owner = ?)"""
 
-_MAX_POOL_SIZE = 20  # in addition to the connection that holds the locks
+_MAX_POOL_SIZE = 20  # not counting the connection that holds the locks
 _CONNECT_SECONDS, _SETUP_POLL_SECONDS = 10, 0.05
-_SETUP_KEY = "hopgraph: tables are created"  # no thread's key has a space
+_SETUP_KEY = "hopgraph: tables are created"  # differs from thread keys, which have no spaces
 _PASSWORD = re.compile(r"(?i)(://[^/\s:@]*:)[^/\s]+(?=@)|(password=)[^&\s]+")
 
 ThreadRow = Sequence[Any]
 
 
 class StorageError(HopgraphError, RuntimeError):
-    """The database of the threads failed; one line, without the password."""
+    """The threads' database failed; the message has one line, without the password."""
 
 
 class NoRoomError(StorageError):
-    """A user has reached the storage limit, or the disk is full: stored data can be read, but nothing added."""
+    """A user has reached the storage limit, or the disk is full; stored data can still be read."""
 
 
 class Thread(TypedDict):
@@ -74,24 +74,24 @@ class Thread(TypedDict):
 
     id: str
     title: str  # may be empty
-    changed: float  # created, renamed or asked in last, in seconds since the epoch
+    changed: float  # when it was last created, renamed or asked in, in seconds since the epoch
 
 
 class Threads(ABC):
-    """The threads of all users in an open database, and the checkpointer that holds their messages.
+    """The threads of all users in an open database, and the checkpointer with their messages.
 
-    Every method may raise a `StorageError`, and a `SettingsError` for a malformed user or thread's id.
+    Every method may raise a `StorageError`, and a `SettingsError` for a malformed user or thread id.
     """
 
     sizes: ClassVar[Mapping[str, str]]
-    """The checkpointer's tables, and the bytes of a row of each, in SQL."""
+    """The checkpointer's tables → the size of a row in bytes, in SQL."""
 
     def __init__(self, saver: Any, place: str, error: type[Exception]) -> None:
-        """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
+        """Wrap the checkpointer, so that it raises database errors as a StorageError, too."""
         self.saver = saver
         self._place, self._error = place, error
         for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
-            # With the same signature, at which LangGraph looks to see what the call takes.
+            # With the same signature, which LangGraph inspects.
             setattr(saver, name, self.translate_errors()(getattr(saver, name)))
         list_checkpoints = saver.alist
 
@@ -117,15 +117,15 @@ class Threads(ABC):
 
     @abstractmethod
     async def recover(self, error: Exception) -> str:
-        """Make the database usable again after an error; return what a person can do about it."""
+        """Make the database usable again after an error; return advice for the user."""
 
     @abstractmethod
     def is_full(self, error: Exception) -> bool:
-        """Return whether a database error says that there is no room left."""
+        """Return whether a database error means that there is no space left."""
 
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[ThreadRow]:
-        """Run a statement with `?` for each value; return its rows, none for a statement without any."""
+        """Run a statement with `?` for each value; return its rows, if any."""
 
     async def create_table(self, sql: str) -> None:
         """Run a `CREATE TABLE IF NOT EXISTS`."""
@@ -134,8 +134,8 @@ class Threads(ABC):
 
     @asynccontextmanager
     async def setup_lock(self) -> AsyncGenerator[None]:
-        """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
-        # Polled: a lock waited for in the server would hold up the indexes that are being created there.
+        """Wait until no other process creates tables: with two at once, one fails even with `IF NOT EXISTS`."""
+        # Polled, as waiting for the lock in the server would block the creation of indexes there.
         while True:
             async with self.lock_key(_SETUP_KEY) as acquired:
                 if acquired:
@@ -145,26 +145,26 @@ class Threads(ABC):
 
     @asynccontextmanager
     async def lock_key(self, key: str) -> AsyncGenerator[bool]:
-        """Lock a key against other processes until the block, the process or the connection to the server ends.
+        """Lock a key against other processes until the block, the process or the connection ends.
 
-        Yields False where it is locked already; SQLite, which is for one process, always True.
+        Yields False if it is locked already. SQLite, which is for one process, always yields True.
         """
         yield True
 
     @abstractmethod
     async def drop_checkpoints(self, key: str, checkpoint: str) -> None:
-        """Delete all checkpoints of a thread except its latest, `checkpoint`; and its subgraphs' older ones."""
+        """Delete the checkpoints of a thread and its subgraphs that are older than its latest, `checkpoint`."""
 
     def config(self, user: str, thread: str) -> RunnableConfig:
-        """Return the config with which the chat runs on a thread; it need not have been created here."""
+        """Return the config to run the chat on a thread, which need not exist yet."""
         return {"configurable": {"thread_id": thread_key(user, thread)}}
 
     def lock(self, user: str, thread: str) -> AbstractAsyncContextManager[bool]:
-        """Lock a thread, while a turn runs on it, as `lock_key` does; other processes may use the same one."""
+        """Lock a thread against turns in other processes, as `lock_key` does."""
         return self.lock_key(thread_key(user, thread))
 
     async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
-        """Create a thread and return its id; one that the user has already only comes first in the list."""
+        """Create a thread and return its id; an existing one only moves to the top of the list."""
         thread = thread or uuid.uuid4().hex
         _check_names(user, thread)
         now = time.time()
@@ -176,7 +176,7 @@ class Threads(ABC):
         return thread
 
     async def check_room(self, user: str, thread: str) -> None:
-        """Raise a NoRoomError for one thread too many, or if the user's threads have reached the byte limit."""
+        """Raise a NoRoomError if the thread would be one too many, or the user's threads are at the byte limit."""
         _check_names(user, thread)
         others = "SELECT COUNT(*) FROM hopgraph_threads WHERE owner = ? AND thread <> ?"
         most = read_limit("HOPGRAPH_THREADS_PER_USER")
@@ -191,14 +191,14 @@ class Threads(ABC):
             raise NoRoomError(f"your conversations use {used:,} of {most:,} bytes; delete some on the page")
 
     async def list_for(self, user: str) -> list[Thread]:
-        """Return the user's threads, the last changed one first; empty for none."""
+        """Return the user's threads, last changed first."""
         _check_names(user)
         sql = "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread"
         rows = await self.rows(sql, (user,))
         return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
 
     async def list_old(self, before: float) -> list[tuple[str, str]]:
-        """Return user and id of the threads of all users that were last changed before a time."""
+        """Return (user, thread id) of all threads that were last changed before a time."""
         rows = await self.rows("SELECT owner, thread FROM hopgraph_threads WHERE changed < ?", (before,))
         return [(str(row[0]), str(row[1])) for row in rows]
 
@@ -235,16 +235,16 @@ class Threads(ABC):
         return {str(row[0]) for row in await self.rows(sql, (user, thread))}
 
     async def prune(self, user: str, thread: str) -> None:
-        """Delete the checkpoints of a thread except the latest, which has its messages and the last turn.
+        """Delete a thread's checkpoints except the latest, which has its messages and the last turn.
 
-        Those of a turn take about a megabyte. Nothing happens while one is interrupted: it resumes from them.
+        The checkpoints of a turn take about a megabyte. An interrupted turn keeps them, to resume from.
         """
         key = thread_key(user, thread)
         latest = await self.saver.aget_tuple({"configurable": {"thread_id": key}})
         if latest is None:
             return
         channels = latest.checkpoint["channel_values"]
-        if not any(name == START or name.startswith("branch:") for name in channels):  # no node is still to run
+        if not any(name == START or name.startswith("branch:") for name in channels):  # no node is pending
             await self.drop_checkpoints(key, latest.checkpoint["id"])
 
 
@@ -260,7 +260,7 @@ class _SqliteThreads(Threads):
 
     @override
     async def recover(self, error: Exception) -> str:
-        # A transaction left open would keep its view of the file, and no later change could be written.
+        # An open transaction would keep its snapshot of the file, and later writes would fail.
         with suppress(sqlite3.Error, ValueError):
             async with self.saver.lock:
                 await self._connection.rollback()
@@ -288,7 +288,7 @@ class _SqliteThreads(Threads):
 
 @asynccontextmanager
 async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
-    """Open a file that only its owner may read, created if needed; a SettingsError where it cannot be opened."""
+    """Open a file, created if needed and readable only by its owner; a SettingsError if that fails."""
     aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
     async with AsyncExitStack() as opened:
         try:
@@ -333,11 +333,11 @@ class _PostgresThreads(Threads):
     @override
     @asynccontextmanager
     async def lock_key(self, key: str) -> AsyncGenerator[bool]:
-        if key in self._locked:  # the server would grant it to the same connection again
+        if key in self._locked:  # the server would grant the same connection the lock again
             yield False
             return
         self._locked.add(key)
-        acquired = True  # also where the call fails: the server may have granted it
+        acquired = True  # even if the call fails, as the server may have granted it
         try:
             async with self.translate_errors():
                 acquired = await self._call_lock_function("pg_try_advisory_lock", key)
@@ -361,19 +361,19 @@ class _PostgresThreads(Threads):
 
 @asynccontextmanager
 async def open_postgres(address: str) -> AsyncGenerator[Threads]:
-    """Connect to a server with a pool, which outlives its restart; a SettingsError without the password if it fails."""
+    """Connect with a pool, which survives server restarts; a SettingsError, without the password, if that fails."""
     psycopg, pools = require("psycopg", "postgres"), require("psycopg_pool", "postgres")
     checkpoints = require("langgraph.checkpoint.postgres.aio", "postgres")
     common = {"check": pools.AsyncConnectionPool.check_connection, "timeout": _CONNECT_SECONDS, "open": False}
     parameters = {"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row}
     pool = pools.AsyncConnectionPool(address, min_size=1, max_size=_MAX_POOL_SIZE, kwargs=parameters, **common)
-    # One connection for good: an advisory lock ends with the connection that holds it.
+    # One permanent connection, because an advisory lock ends with its connection.
     lock_pool = pools.AsyncConnectionPool(
         address, min_size=1, max_size=1, max_lifetime=math.inf, kwargs={"autocommit": True}, **common
     )
     async with AsyncExitStack() as opened:
         try:
-            # First, so that a wrong address is reported at once; the pools would try it again and again.
+            # First, so that a wrong address is reported at once; the pools would keep retrying.
             await (await psycopg.AsyncConnection.connect(address, connect_timeout=_CONNECT_SECONDS)).close()
             for each in (pool, lock_pool):
                 await opened.enter_async_context(each)
@@ -399,7 +399,7 @@ def _mask_password(text: str) -> str:
 
 
 def thread_key(user: str, thread: str) -> str:
-    """Return the id under which the checkpointer knows a user's thread; a SettingsError for a malformed name."""
+    """Return the checkpointer's id of a user's thread; a SettingsError for a malformed name."""
     _check_names(user, thread)
     return f"{user}:{thread}"
 
@@ -418,16 +418,16 @@ def _clean_title(text: str) -> str:
 
 
 def default_path() -> Path:
-    """Return the file that threads are stored in when no place is named: in the user's data folder."""
+    """Return the default file for threads, in the user's data folder."""
     return user_folder("data") / "threads.sqlite"
 
 
 @asynccontextmanager
 async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Threads]:
-    """Open the threads at a file for SQLite, by default `default_path`, or at `postgresql://USER@HOST:PORT/DATABASE`.
+    """Open the threads in an SQLite file (default: `default_path`), or at `postgresql://USER@HOST:PORT/DATABASE`.
 
-    A SettingsError, without the password, where a package is missing or the place cannot be opened; a StorageError
-    where its tables cannot be created.
+    A SettingsError, without the password, if a package is missing or the place cannot be opened; a StorageError if the
+    tables cannot be created.
     """
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))

@@ -1,4 +1,4 @@
-"""One run of the chat as it happens: its steps, then how it ended and its result."""
+"""One run of the chat as it happens: its steps, then its end and result."""
 
 import json
 import logging
@@ -29,39 +29,39 @@ _PLACE = re.compile(
     r"(?P<address>\b(?:https?|wss?|postgres(?:ql)?|file)://[^\s'\"`,;)]*[^\s'\"`,;:).])"
     r"|(?<![\w/.<])(?:~|\b[A-Za-z]:)?[\\/][\w.][^\s'\"`,;:)]*(?: [^\s'\"`,;:)/\\]*[\\/][^\s'\"`,;:)]*)*"
 )
-_PLACED = ("model", "problem")  # fields of events that may name a place of the server's
+_PLACED = ("model", "problem")  # event fields that may contain paths or addresses of the server
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TurnStep:
-    """Something new in a run."""
+    """A step of a run."""
 
     lines: Sequence[Line] = ()
-    """The lines that it adds, about itself and earlier steps; may be empty."""
+    """New lines, about this step and earlier ones; may be empty."""
     event: StepEvent | None = None
     passages: Sequence[Passage] = ()  # all that the run has read so far
-    text: str = ""  # a piece of the reply while it is written; those so far begin the reply
+    text: str = ""  # the next piece of a streamed reply
     message_id: str = ""  # of that reply
 
 
 @dataclass(frozen=True)
 class TurnEnd(TurnStep):
-    """How a run ended."""
+    """The end of a run."""
 
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The graph's final state; without a checkpointer, only the keys of its input and output schemas."""
     paused: tuple[Interrupt, ...] = ()
-    """The reviews that are pending, in the order of their ids; empty if the run has ended."""
+    """Pending reviews, ordered by id; empty if the run is complete."""
 
 
 async def run_turn(
     graph: CompiledMethod, given: Any, config: RunnableConfig, context: ChatContext
 ) -> AsyncGenerator[TurnStep]:
-    """Run the chat; yield each step as it happens, and `TurnEnd` at last.
+    """Run the chat; yield each step as it happens, then a `TurnEnd`.
 
-    What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
-    thread of a graph with a checkpointer. Closing the generator cancels what runs.
+    `given` is its input, a `Command` that answers its interrupts, or None to resume; `config` names the thread of a
+    graph with a checkpointer. Closing the generator cancels the run.
     """
     modes: list[StreamMode] = ["custom", "values", *_messages_mode(context)]
     narrator, state, paused = Narrator(), dict[str, Any](), list[Interrupt]()
@@ -76,7 +76,7 @@ async def run_turn(
                     message = chunk[0]
                     if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
                         yield TurnStep(text=replace_surrogates(message.text), message_id=str(message.id))
-                # The state of an external graph has its own keys.
+                # An external graph's state has its own keys.
                 elif not any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
                     if chunk.get("passages"):
                         yield TurnStep(narrator.add_passages(chunk["passages"]), passages=chunk["passages"])
@@ -84,20 +84,20 @@ async def run_turn(
                         paused += chunk.get("__interrupt__", ())
                         state = chunk
     except Exception:
-        if lines := narrator.flush():  # what happened before it failed
+        if lines := narrator.flush():  # steps before the failure
             yield TurnStep(lines)
         raise
     yield TurnEnd(narrator.flush(), state=state, paused=tuple(sorted(paused, key=lambda each: each.id)))
 
 
 def _messages_mode(context: ChatContext) -> list[StreamMode]:
-    """Have messages streamed where answers may be more than short: only these are written piece by piece."""
+    """Return the stream mode for messages if answers may be longer than short ones; only these are streamed."""
     every = [context.answer_type, *(each.get("answer_type") for each in context.methods.values())]
     return ["messages"] if any(each in ("sentence", "full", "auto") for each in every) else []
 
 
 def hide_places(text: str) -> str:
-    """Replace addresses and absolute paths, which are the server's: callers must not see them."""
+    """Replace the server's addresses and absolute paths, which callers must not see."""
     return _PLACE.sub(lambda found: "[address]" if found["address"] else "[path]", text)
 
 
@@ -107,7 +107,7 @@ def _public(step: StepEvent) -> StepEvent:
 
 
 def error_line(error: BaseException, seconds: float = 0) -> str:
-    """Return in one line why a turn failed, without paths; these, and all of an unexpected error, are logged."""
+    """Return in one line why a turn failed, without paths; the full error is logged."""
     if isinstance(error, HopgraphError):
         line = redact(sanitize_line(str(error)))
         if (public := hide_places(line)) != line:
@@ -120,27 +120,27 @@ def error_line(error: BaseException, seconds: float = 0) -> str:
 
 
 def unexpected_line(error: BaseException) -> str:
-    """Return the line on an error that no code here raises."""
+    """Return the line for an unexpected error."""
     return f"internal error ({type(error).__name__}); see the app's log"
 
 
 def rest_of(text: str, written: str) -> str:
-    """Return the part of a reply not yet written; all of it, after an empty line, if something else was written."""
+    """Return the part of a reply not yet written; all of it, after a blank line, if something else was written."""
     return text.removeprefix(written) if text.startswith(written) else f"\n\n{text}"
 
 
 class AnswerPayload(TypedDict):
-    """The answer and its citations, without the passages that were read."""
+    """The answer and its citations, without the passages read."""
 
     answer: str
-    """Short, or a sentence or a text with marks, as `answer_type` says; empty when there is none."""
-    markdown: bool  # whether it is Markdown, inert, as a full answer is
-    explanation: str  # the model's reason, in its own words; may be empty
+    """A short answer, or a sentence or text with marks, depending on `answer_type`; empty if there is none."""
+    markdown: bool  # whether it is Markdown (inert), as full answers are
+    explanation: str  # the model's reasoning; may be empty
     citations: list[Citation]
     """Passages that support the answer, in the order of the marks [1], [2] in the text."""
     method: str
-    """The method that looked it up; empty if nothing was looked up, as after small talk."""
-    stop_reason: StopReason | None  # None where nothing was looked up
+    """The method used; empty if nothing was looked up, as for small talk."""
+    stop_reason: StopReason | None  # None if nothing was looked up
     usage: Usage
 
 

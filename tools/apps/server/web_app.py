@@ -1,8 +1,8 @@
-"""The web app: every endpoint behind the guards, around one open service; and serving it.
+"""The web app, with every endpoint behind the guards and one open service, and serving it.
 
-* `/chat`: the page, which `/` leads to;
+* `/chat`: the page, to which `/` redirects;
 * `/v1/models`, `/v1/chat/completions`: for clients of OpenAI's API;
-* `/ag-ui`: for front ends that speak AG-UI;
+* `/ag-ui`: for AG-UI front ends;
 * `/mcp`: the methods as tools of an MCP server;
 * `/health`, `/health/ready`, `/metrics`: for monitoring.
 """
@@ -43,15 +43,15 @@ from hopgraph.tools.apps.server.turn import error_line, unexpected_line
 _HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
 _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
 _GRACE_SECONDS = 8.0
-"""Seconds for running turns when the app is stopped; then they are cancelled. Docker kills after 10."""
+"""Seconds that running turns have to finish when the app is stopped; Docker kills it after 10."""
 _log = logging.getLogger(__name__)
 
 
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
-    """Create the web app; its lifespan opens the service, as `app.state.service`, and closes it.
+    """Create the web app, whose lifespan opens and closes the service, `app.state.service`.
 
-    It can be mounted in another app. If that does not run its lifespan, the first request opens it.
-    Inside a LangGraph server, which has an MCP endpoint and a start page, it is not `alone`.
+    It can be mounted in another app; if that does not run its lifespan, the first request opens the service. Set
+    `alone` to False inside a LangGraph server, which has its own MCP endpoint and start page.
     """
     mcp, logins = McpOverHttp(), Logins()
 
@@ -65,7 +65,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
             finally:
                 del app.state.service
 
-    # Without the pages that show the OpenAPI description: they load their scripts from other hosts.
+    # Without Swagger UI and ReDoc, which load scripts from other hosts.
     described = f"{openai_api.OPENAI_PATH}/openapi.json"
     app = FastAPI(
         title="hopgraph",
@@ -93,12 +93,12 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     app.add_middleware(_OpenedOnDemand, owner=app)
     paths = () if alone else _GUARDED_PATHS
     app.add_middleware(SecurityMiddleware, options=options, paths=paths, logged_in=logins.user_of)
-    app.add_middleware(ClientAddresses, proxies=options.proxies)  # the last one added comes first
+    app.add_middleware(ClientAddresses, proxies=options.proxies)  # the last one added runs first
     return app
 
 
 async def _health(request: Request) -> Response:
-    """Return whether models and index can be used; only at `/ready`, for load balancers, the status is 503 if not."""
+    """Report whether models and index are usable; if not, the status at `/ready`, for load balancers, is 503."""
     service: Service = request.app.state.service
     parts = await service.health.statuses()
     ok = set(parts.values()) == {"ok"}
@@ -112,7 +112,7 @@ async def _metrics(request: Request) -> Response:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer requests to no endpoint, e.g. another path or method, and unexpected errors, which the server logs."""
+    """Respond to an unknown path or method, or an unexpected error, which the server logs."""
     if isinstance(error, HTTPException):
         refusal = Refusal(error.status_code, error.detail, headers=error.headers or {})
     else:
@@ -121,22 +121,22 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 async def _page(request: Request) -> Response:
-    """Redirect to the page with a slash, which its relative links need; relative, as the app may be mounted."""
+    """Redirect to the page's path with a trailing slash, for its relative links; the app may be mounted."""
     query = request.url.query
     return RedirectResponse(f"{PAGE_PATH.strip('/')}/{'?' if query else ''}{query}")
 
 
 class _OpenedOnDemand:
-    """Runs the lifespan of a mounted app, which Starlette does not, from its first request to the end of the loop."""
+    """Runs a mounted app's lifespan, which Starlette does not, from its first request to the end of the loop."""
 
     def __init__(self, app: ASGIApp, owner: Starlette) -> None:
-        # The lifespan is that of `owner`, which sets `owner.state.service` while it runs.
+        # The lifespan of `owner` sets `owner.state.service` while it runs.
         self._app, self._owner = app, owner
         self._opening: asyncio.Future[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward once the app is open; 503 with the reason while it cannot be opened, which each request retries."""
+        """Forward once the app is open; if opening fails, return 503 with the reason, and retry on each request."""
         if scope["type"] == "http" and not hasattr(self._owner.state, "service"):
             try:
                 await self._open()
@@ -156,8 +156,8 @@ class _OpenedOnDemand:
         try:
             async with self._owner.router.lifespan_context(self._owner):
                 opening.set_result(None)
-                await asyncio.Event().wait()  # until the loop ends and cancels what is left
-        except Exception as error:  # noqa: BLE001 - it is raised in the request that opens the app
+                await asyncio.Event().wait()  # until the loop ends and cancels this task
+        except Exception as error:  # noqa: BLE001 - raised in the request that opens the app
             if opening.done():
                 _log.exception("the mounted app was closed with an error")
             else:
@@ -167,13 +167,13 @@ class _OpenedOnDemand:
 async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a socket until SIGINT or SIGTERM, then close it; a second SIGINT exits immediately.
 
-    `ready` is called once requests are taken. A HopgraphError where the app cannot be opened.
+    `ready` is called once requests are accepted. A HopgraphError if the app cannot be opened.
     """
     app = create_app(options)
-    # Opened here and not by uvicorn, which would report a failure as a traceback.
+    # Opened here rather than by uvicorn, which would report a failure as a traceback.
     async with app.router.lifespan_context(app):
         server = _Server(server_config(app))
-        ready()  # what is asked from now on waits in the listener's queue
+        ready()  # from now on requests wait in the listener's queue
         await server.serve(sockets=[listener])
 
 
@@ -181,10 +181,10 @@ def server_config(app: FastAPI, lifespan: Literal["on", "off"] = "off") -> uvico
     """Configure uvicorn for the app."""
     return uvicorn.Config(
         app,
-        http="h11",  # which bounds the size of headers
+        http="h11",  # it limits the size of headers
         lifespan=lifespan,
         log_config=None,
-        access_log=False,  # the guards write it
+        access_log=False,  # the guards log requests
         server_header=False,
         timeout_graceful_shutdown=1,
         **connection_options(),
@@ -192,12 +192,12 @@ def server_config(app: FastAPI, lifespan: Literal["on", "off"] = "off") -> uvico
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that lets turns finish, but not idle streams, and returns after the signal that stops it."""
+    """A uvicorn server that waits for running turns, but not for idle streams, and returns after a signal."""
 
     @contextmanager
     @override
     def capture_signals(self) -> Generator[None]:
-        """Handle the signals, and do not raise them again afterwards: the service is still to be closed."""
+        """Handle the signals without raising them again, since the service has yet to be closed."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -216,6 +216,6 @@ class _Server(uvicorn.Server):
         until = time.monotonic() + _GRACE_SECONDS
         while service.admission.active and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
             await asyncio.sleep(0.05)
-        # What is still open now is idle, as a page's heartbeat, or has had its time; that is not an error to be logged.
+        # Streams still open are idle, such as a page's heartbeat, or out of time; do not log them as errors.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)

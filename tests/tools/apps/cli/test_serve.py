@@ -129,7 +129,7 @@ def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_pat
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
     assert ran.returncode == 2
     assert list(tmp_path.iterdir()) == []
-    assert f"hopgraph: port {port} is taken; choose another with --port" in ran.stderr
+    assert f"hopgraph: port {port} is in use; choose another with --port" in ran.stderr
 
 
 @pytest.mark.slow

@@ -211,7 +211,7 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
         ({"model": "gpt-4"}, 404, "method 'gpt-4' is unknown; available: auto, migres"),
         ({"model": None}, 400, "model"),
         ({"messages": []}, 400, "messages"),
-        ({"messages": [{"role": "assistant", "content": "Yes."}]}, 400, "the last message must be the user's"),
+        ({"messages": [{"role": "assistant", "content": "Yes."}]}, 400, "the last message must have the role user"),
         ({"messages": [{"role": "king", "content": "Yes."}]}, 400, "messages.0.role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url' cannot be read"),
         ({"n": 2}, 400, "n: must be 1"),

@@ -36,7 +36,7 @@ def test_keys_are_read_with_their_users(monkeypatch: pytest.MonkeyPatch, given: 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (f"ann={ANN},bob=short-one", "the key of entry 2 has under 16 characters"),
+        (f"ann={ANN},bob=short-one", "the key of entry 2 has fewer than 16 characters"),
         (f"ann={ANN},b b={BOB}", "the user name of entry 2 is malformed"),
         ("ann=schlüssel-of-ann-0123456789", "the key of entry 1 cannot be sent in a header"),
         (f"ann={ANN}\x07", "the key of entry 1 cannot be sent in a header"),

@@ -95,7 +95,7 @@ async def test_a_log_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCa
         log = AuditLog(tmp_path / "full.jsonl")
     log.write({"question": "x"})
     log.close()
-    assert "a question is missing in it" in caplog.text
+    assert "it lacks a question" in caplog.text
     assert "Traceback" not in caplog.text
 
 
@@ -179,7 +179,7 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
         await session.rate("ann", thread, turn, "")
         without = (await ann.client.get(f"/chat/conversations/{thread}")).text
     assert 'hopgraph_feedback_total{rating="bad"} 1.0' in metrics
-    assert "*Rating: Bad*: The *year\\* is missing. xxx" in exported
+    assert "*Rating: Bad answer*: The *year\\* is missing. xxx" in exported
     assert "Rating" not in without
     _, first, second, third = entries(file)
     assert (first["rating"], first["comment"]) == ("bad", "")
@@ -203,7 +203,7 @@ def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat, monkeypatch: p
     chat.last.get_by_role("button", name="Send comment").click()
     chat.last.get_by_text("Thank you for your comment.").wait_for()
     address = f"{chat.app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
-    expected = "*Rating: Bad*: The year is missing."
+    expected = "*Rating: Bad answer*: The year is missing."
     wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
     chat.last.get_by_role("button", name="Bad").click()
     assert chat.last.locator(".hg-comment").count() == 0
@@ -227,7 +227,7 @@ def test_options_win_over_the_environment(
     (tmp_path / "file").write_text("")
     threads = ("--threads", str(tmp_path / "t.sqlite"))
     for options, said in (
-        (("--keep-days", "0"), "is not a number of days above 0"),
+        (("--keep-days", "0"), "must be above 0, got 0"),
         (("--audit-log", str(tmp_path / "file" / "a.jsonl")), "name another file"),
     ):
         assert main(("chat", "--no-browser", "--port", "0", *threads, *options)) in (1, 2)

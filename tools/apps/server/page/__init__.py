@@ -27,25 +27,25 @@ _UPLOADS = "GRADIO_TEMP_DIR"
 def mount_page(app: FastAPI, options: ServingOptions, logins: Logins) -> FastAPI:
     """Add the chat page at `/chat`, with its log-in, to an app whose lifespan enters `page_open`.
 
-    A SpecError where Gradio is not installed; a SettingsError where no folder of uploads can be created.
+    A SpecError if Gradio is not installed; a SettingsError if no uploads folder can be created.
     """
-    # Read when Gradio is imported: it would report usage to its makers.
+    # Read when Gradio is imported: it would report usage to its vendor.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # After each event it would summarize, with pandas, all events since the start, for a page that is not served.
+    # After each event Gradio would summarize all events so far, with pandas, for a page that is not served.
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
-    # Its default is shared by all users of this machine. Of several apps in a process the first one chooses.
+    # Gradio's default is shared by all users of this machine. The first of several apps in a process decides.
     uploads = Path(os.environ.get(_UPLOADS) or data_folder(options)).absolute()
-    if uploads.name != UPLOADS:  # a folder that the environment names may have other files in it
+    if uploads.name != UPLOADS:  # a folder from the environment may contain other files
         uploads /= UPLOADS
     os.environ[_UPLOADS] = str(_create_private(uploads))
     gradio: Any = require("gradio", "chat")
     from hopgraph.tools.apps.server.page.page_components import page_style, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
-    uploaded = dict[str, set[str]]()  # the names of the files that each user has uploaded
+    uploaded = dict[str, set[str]]()  # user → names of uploaded files
     app.add_middleware(UploadGuard, folder=uploads, max_upload_bytes=options.max_upload_bytes, uploads=uploaded)
     app.state.chat_session = ChatSession(lambda: app.state.service)
-    app.include_router(page_routes.router)  # before the page, which answers everything below its path
+    app.include_router(page_routes.router)  # before the page, which handles every path below its own
 
     if options.keys:
         add_login(app, options, logins)
@@ -76,15 +76,15 @@ def _create_private(folder: Path) -> Path:
         make_private(folder)
         folder.chmod(0o700)  # it may be an older one
     except OSError as error:
-        advice = f"set another folder with {_UPLOADS} or another file for threads"
-        raise SettingsError(f"no folder for uploads at {folder}: {error.strerror}; {advice}") from None
+        advice = f"set {_UPLOADS} to another folder, or use another file for threads"
+        raise SettingsError(f"cannot create the uploads folder {folder}: {error.strerror}; {advice}") from None
     return folder
 
 
 @asynccontextmanager
 async def page_open(app: FastAPI) -> AsyncGenerator[None]:
-    """Remove old uploads and documents now and then; at the end the page's turns are stopped and stored."""
-    app.state.chat_session.closed = False  # an app may be opened again
+    """Periodically remove old uploads and documents; on exit, stop and store the page's turns."""
+    app.state.chat_session.closed = False  # an app may be reopened
     cleaning = asyncio.create_task(_remove_old_files(Path(os.environ[_UPLOADS]), app.state.chat_session))
     try:
         yield

@@ -1,4 +1,4 @@
-"""A person's session: asking, stopping, reviewing, opening threads; `page_events` shows the results."""
+"""The page's logic: asking, stopping, reviewing, opening threads; `page_events` shows the results."""
 
 import asyncio
 import time
@@ -45,21 +45,21 @@ from hopgraph.tools.retrieval.index_folder import index_folder
 from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_COMMENT = 2_000  # characters
-APP = "app"  # the app's documents, in an address
+APP = "app"  # stands for the app's documents in a URL
 
 
 @dataclass
 class ChatSession:
-    """The page's logic, apart from its appearance."""
+    """The page's logic, without its appearance."""
 
     service: Callable[[], Service]
-    _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])  # by the key of the thread
+    _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])  # by thread key
     closed: bool = False
-    """True if the app is closing: no service can be read from any more."""
+    """True once the app is closing; the service must not be used any more."""
 
     @property
     def turn_store(self) -> TurnStore:
-        """Return where turns are stored."""
+        """Return the store of turns."""
         return TurnStore(self.service().threads)
 
     @cached_property
@@ -70,7 +70,7 @@ class ChatSession:
 
     @property
     def is_owner(self) -> bool:
-        """Return whether the person at the page may choose everything: without keys only the operator can reach it."""
+        """Return whether users may change every setting: without keys only the operator can reach the page."""
         return not self.service().options.has_users
 
     def known_changes(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -82,19 +82,19 @@ class ChatSession:
         return {}
 
     def settings(self, options: TurnOptions) -> ChatContext:
-        """Build a turn's settings; a SettingsError for an invalid one, or one of the owner's."""
+        """Build a turn's settings; a SettingsError for an invalid one, or one reserved for the operator."""
         service = self.service()
         # Choosing `auto` here overrides the method that the app was started with.
         changes = {**options.changes, **({"use_method": AUTO} if options.method == AUTO else {})}
         settings = service.settings(options.method, changes, owner=self.is_owner)
         if options.method != AUTO:
-            settings_for_method(settings, METHODS[options.method].Context)  # invalid ones are reported up front
+            settings_for_method(settings, METHODS[options.method].Context)  # report invalid ones up front
         return settings
 
     async def find_document(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
-        """Return where the document of an id lies, and its name; None if the user has no such one.
+        """Return the path and name of a document; None if the user cannot access one with this id.
 
-        `corpus` is one of the user's own, a set of the app's after `SET`, or empty for the app's.
+        `corpus` is one of the user's own, `SET` with the name of one of the app's sets, or empty for the app's.
         """
         if corpus and not corpus.startswith(SET):
             return await asyncio.to_thread(self.documents.file, user, corpus, identity)
@@ -106,7 +106,7 @@ class ChatSession:
         return (place, list_documents(index)[identity][1]) if index and place else None
 
     def document_link(self, user: str, turn: PageTurn, citation: Citation) -> str:
-        """Return the address of the document that a citation is from, relative to the page; empty if there is none."""
+        """Return the URL of a citation's document, relative to the page; empty if it cannot be opened."""
         corpus, key, name = turn.corpus.removesuffix(JOINED), citation["passage_id"], ""
         if turn.corpus.endswith(JOINED):
             corpus, key = (corpus, key.removeprefix(OWN_PREFIX)) if key.startswith(OWN_PREFIX) else ("", key)
@@ -123,28 +123,28 @@ class ChatSession:
         return f"documents/{corpus or APP}/{document_id(name)}{place_in_document(name, citation)}"
 
     def _source_of(self, key: str) -> tuple[str, object, str]:
-        """Return which of the app's documents a passage id belongs to: as in an address, the retriever, the id."""
+        """Return the app's documents that a passage id belongs to (as in a URL), their retriever, and the id there."""
         name, _, rest = key.partition("/")
         if retriever := self.service().documents.sets.get(name):
             return f"{SET}{name}", retriever, rest
         return "", self.settings(TurnOptions()).retriever, key
 
     def chosen_documents(self, user: str, corpus: str) -> DocumentChoice:
-        """Return what to search if a corpus was chosen; a SettingsError for one of the user's that was deleted."""
+        """Return the documents to search for a chosen corpus; a SettingsError if it was deleted."""
         if corpus.startswith(SET):
             return DocumentChoice(corpus.removeprefix(SET))
         own = self.documents.spec(user, corpus.removesuffix(JOINED)) if corpus else ""
         return DocumentChoice(own=own, alone=bool(corpus) and not corpus.endswith(JOINED))
 
     async def describe(self, user: str, options: TurnOptions) -> tuple[str, bool]:
-        """Return a line on what a question will run with, and whether the rule-based model will answer it.
+        """Return a line with what a question will run with, and whether the rule-based model will answer it.
 
-        A HopgraphError where it cannot be asked so.
+        A HopgraphError if the question cannot be asked with these options.
         """
-        title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
+        title = "Automatic method" if options.method == AUTO else METHODS[options.method].graph.get_name()
         settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
         _, sets = await self.service().documents.restrict(settings, user, choice)
-        if choice.own:  # the path where the app stores it is not shown
+        if choice.own:  # do not show the path where the app stores it
             names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
             apps = ", ".join(sets) or _name_corpus(settings.retriever or DEFAULT_RETRIEVER)
             shown = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”{'' if choice.alone else f' + {apps}'}"
@@ -157,13 +157,13 @@ class ChatSession:
         return line if self.is_owner else hide_places(line), is_stand_in(settings)
 
     async def open(self, user: str, thread: str) -> ThreadView:
-        """Show a thread; a new one if the user has none with this id."""
+        """Return the view of a thread; a new one if the user has none with this id."""
         service = self.service()
         known = thread in [each["id"] for each in await service.threads.list_for(user)]
         if known:
             try:
                 await service.check_open(user, thread)
-            except SettingsError as error:  # one that the user may only delete
+            except SettingsError as error:  # the user may only delete it
                 return ThreadView(thread, [], problem=str(error))
         if live := self.live_turn(user, thread):
             return live.view
@@ -177,13 +177,13 @@ class ChatSession:
         return ThreadView(thread, turns, _requests(state.interrupts) if waits else ())
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread; a BusyError while it is being answered, as that would be written again."""
+        """Delete a thread; a BusyError while it is being answered, since the answer would recreate it."""
         service = self.service()
         with service.admission.exclusive(thread_key(user, thread)):
             await service.threads.delete(user, thread)
 
     async def close(self) -> None:
-        """Stop every turn and store it; afterwards nothing is read or written any more."""
+        """Stop and store every turn; nothing is read or written afterwards."""
         self.closed = True
         tasks = [live.task for live in self._live.values() if live.task]
         for task in tasks:
@@ -200,7 +200,7 @@ class ChatSession:
     async def rate(
         self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"], comment: str = ""
     ) -> None:
-        """Store a person's feedback on a reply with its turn, if there is such a turn."""
+        """Store a user's feedback on a turn's reply, if the turn exists."""
         service = self.service()
         live = self.live_turn(user, thread)
         turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
@@ -218,7 +218,7 @@ class ChatSession:
         return self._live.get(thread_key(user, thread)) if thread else None
 
     async def ask(self, user: str, thread: str, text: str, options: TurnOptions, edited: str = "") -> LiveTurn:
-        """Ask a question in a thread; an empty id creates one. It replaces the `edited` turn and those after it."""
+        """Ask a question in a thread (empty: a new one), replacing the `edited` turn and those after it."""
         before = ThreadView("", [])
         try:
             before = await self.open(user, thread)
@@ -240,7 +240,7 @@ class ChatSession:
         return self._start(user, ThreadView(opened, [*kept, turn]), given, settings, choice)
 
     async def _remove_turns(self, user: str, thread: str, gone: Sequence[str]) -> list[BaseMessage]:
-        """Forget the last turns of a thread; return what removes their messages, for the thread's next input."""
+        """Delete the last turns of a thread; return the input that removes their messages."""
         if not gone:
             return []
         await self.turn_store.delete(user, thread, gone)
@@ -250,7 +250,7 @@ class ChatSession:
         return [RemoveMessage(id=each) for each in ids[first:]]
 
     async def resume(self, user: str, thread: str) -> LiveTurn:
-        """Continue a stopped or failed last turn or restart it if it had no question; its time limit restarts."""
+        """Continue a stopped or failed last turn with a new deadline; restart it if the thread lacks its question."""
         before = await self.open(user, thread)
         if not before.turns or before.turns[-1].ended not in ("stopped", "failed"):
             return LiveTurn(before, over=True)
@@ -263,17 +263,17 @@ class ChatSession:
         else:
             given = {"messages": [HumanMessage(turn.asked, id=turn.id)]}
             turn.lines, turn.events = [], []
-        return self._go_on(user, before, given, passed)
+        return self._resume(user, before, given, passed)
 
     async def review(self, user: str, thread: str, asked: Sequence[ReviewRequest]) -> LiveTurn:
         """Resume a paused turn when all its requests are answered; else show the next one."""
         before = await self.open(user, thread)
         if not before.asked or any(each.answer is None for each in asked):
             return LiveTurn(replace(before, asked=asked if before.asked else ()), over=True)
-        return self._go_on(user, before, Command(resume={each.id: each.answer for each in asked}))
+        return self._resume(user, before, Command(resume={each.id: each.answer for each in asked}))
 
-    def _go_on(self, user: str, before: ThreadView, given: Any, passed: float = 0) -> LiveTurn:
-        """Run the last turn again from its thread's state, with `passed` seconds more to its deadline."""
+    def _resume(self, user: str, before: ThreadView, given: Any, passed: float = 0) -> LiveTurn:
+        """Continue the last turn from its thread's state, with its deadline extended by `passed` seconds."""
         turn = before.turns[-1]
         try:
             settings, choice = self.settings(turn), self.chosen_documents(user, turn.corpus)
@@ -287,7 +287,7 @@ class ChatSession:
     def _start(
         self, user: str, view: ThreadView, given: Any, settings: ChatContext, choice: DocumentChoice
     ) -> LiveTurn:
-        """Run the last turn in its own task."""
+        """Run the last turn in a task."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
         live = self._live[key] = LiveTurn(view)
 
@@ -300,7 +300,7 @@ class ChatSession:
             finally:
                 turn.ended = turn.ended or "stopped"
                 try:
-                    # The end is shown once it is stored: from then on the next question may come.
+                    # The end is shown only once it is stored, as the next question may follow at once.
                     await self.turn_store.save(user, view.thread, turn)
                 finally:
                     del self._live[key]
@@ -322,9 +322,9 @@ def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
 
 
 def _join_turns(messages: Iterable[BaseMessage], stored: dict[str, PageTurn]) -> list[PageTurn]:
-    """Return a thread's turns, the oldest first, from its messages and the stored turns by their ids.
+    """Return a thread's turns, oldest first, from its messages and the stored turns by id.
 
-    One that ended before the thread had its question is placed by its time.
+    A turn that ended before its question reached the thread is placed by its time.
     """
     turns: list[PageTurn] = []
     for message in messages:

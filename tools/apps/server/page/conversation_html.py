@@ -1,7 +1,7 @@
-"""The conversation and the drawings of its runs in HTML: the same for a running turn and for a stored one.
+"""The conversation and the diagrams of its runs as HTML, for running and for stored turns.
 
-The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it would be read as Markdown, which finds
-formatting and links in escaped text, too. The elements are in `conversation.html`.
+All untrusted text is escaped for `gr.HTML`; a chat message would be parsed as Markdown, which finds formatting and
+links even in escaped text. The elements are in `conversation.html`.
 """
 
 import re
@@ -36,12 +36,12 @@ _RULE = re.compile(r"\|(?:-{3,}\|)+")
 
 
 class TextPart(NamedTuple):
-    """Running text, with its quoted part in the middle."""
+    """Plain text with a quoted part in the middle."""
 
     before: str
     quoted: str = ""
     after: str = ""
-    rows: tuple[()] = ()  # which a table has
+    rows: tuple[()] = ()  # only tables have any
 
 
 class ShownRow(NamedTuple):
@@ -59,7 +59,7 @@ class TablePart(NamedTuple):
 
 
 def part_passage(text: str, start: int = 0, end: int = 0) -> list[TextPart | TablePart]:
-    """Return a passage's parts in order; the text from `start` to `end` is quoted."""
+    """Return a passage's parts in order, with the text from `start` to `end` quoted."""
     parts = list[TextPart | TablePart]()
     at = 0
     for found in _TABLE.finditer(text):
@@ -78,20 +78,20 @@ def _text(text: str, first: int, last: int, start: int, end: int) -> list[TextPa
 
 def _table(text: str, start: int, end: int) -> TablePart:
     lines, rows, at = text.split("\n"), list[ShownRow](), 0
-    has_names = len(lines) > 2 and _RULE.fullmatch(lines[1])
+    has_header = len(lines) > 2 and _RULE.fullmatch(lines[1])
     for number, line in enumerate(lines):
-        is_head = bool(has_names) and number == 0
-        if not (has_names and number == 1):
+        is_head = bool(has_header) and number == 0
+        if not (has_header and number == 1):
             rows.append(ShownRow(line[1:-1].split(" | "), start < at + len(line) and at < end and not is_head, is_head))
         at += len(line) + 1
     return TablePart(rows)
 
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8.0, tooltip=240)
-_MOST = 60  # nodes that are drawn; of a larger run those on the way to the answer come first
-_SUMMARY = 1_500  # characters of the text alternative
-_UNTITLED = 80  # characters of a passage without a title
-_TITLES, _QUERY = 4, 80  # titles of a search, and characters of a query, that a simple page shows
+_MAX_NODES = 60  # drawn nodes; in a larger run those on the path to the answer come first
+_MAX_SUMMARY = 1_500  # characters of the text alternative
+_MAX_UNTITLED = 80  # characters shown of a passage without a title
+_MAX_TITLES, _MAX_QUERY = 4, 80  # titles per search, and characters of a query, on a simple page
 _TITLE_BY_KIND: Final = {"model": "model_knowledge", "reviewer": "by_reviewer"}
 _REMARKS: Final = {UNCITED: "uncited", DOUBTS: "doubts", CUT_SHORT: "cut_short"}
 
@@ -102,12 +102,12 @@ class View:
 
     texts: Texts = ENGLISH
     simple: bool = False
-    """True if steps are one folded line, without method and model."""
+    """Show the steps as one folded line, without method and model."""
     welcome: str = ""
     """HTML that replaces the page's own greeting."""
     examples: Sequence[str] = ()
     link: Callable[[PageTurn, Citation], str] = lambda turn, citation: ""
-    """Returns the address of the document that a citation is from; empty if it cannot be opened."""
+    """Returns the URL of a citation's document; empty if it cannot be opened."""
 
 
 @cache
@@ -120,12 +120,12 @@ def _template() -> Any:
 
 @cache
 def _elements(texts: Texts) -> Any:
-    """Return the macros of `conversation.html` in a language, which escape what they are given."""
+    """Return the macros of `conversation.html` in a language; they escape their arguments."""
     return _template().make_module({"t": texts})
 
 
 def _clean_text(value: object) -> object:
-    return clean(value) if type(value) is str else value  # not the macros' own HTML
+    return clean(value) if type(value) is str else value  # leave the macros' own HTML
 
 
 def _clean_lines(text: str) -> str:
@@ -133,14 +133,14 @@ def _clean_lines(text: str) -> str:
 
 
 def conversation_html(turns: Iterable[PageTurn], view: View | None = None, *, welcome: bool = False) -> str:
-    """Draw turns, the oldest first; without any, a greeting with example questions if `welcome`, else nothing."""
+    """Draw turns, oldest first; without turns, a greeting with example questions if `welcome`, else nothing."""
     view = view or View()
     drawn = [(turn, _answer(turn, view), *(_searches if view.simple else _steps)(turn, view.texts)) for turn in turns]
     return replace_surrogates(str(_elements(view.texts).conversation(drawn, welcome, view)))
 
 
 def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGLISH) -> str:
-    """Write a conversation as Markdown: each question as a heading, its answer, its numbered sources and its rating."""
+    """Write a conversation as Markdown: each question as a heading, then its answer, numbered sources and rating."""
     written = [f"# {escape_markup(title)}"]
     for turn in turns:
         answer = turn_text(cast("LookUpState", turn.told)) if turn.told else turn.said
@@ -152,16 +152,16 @@ def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGL
 
 
 def picture_html(turn: PageTurn | None, texts: Texts = ENGLISH) -> str:
-    """Draw a turn's tree or chain; a placeholder if there is none."""
+    """Draw a turn's tree or chain, or a placeholder."""
     drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
     return replace_surrogates(drawn or f'<p class="hg-nothing">{escape(texts("picture_grows"))}</p>')
 
 
 def _answer(turn: PageTurn, view: View) -> dict[str, Any]:
-    """Return what the template's `answer` shows; empty if nothing was looked up, as for small talk.
+    """Return the arguments of the template's `answer`; empty if nothing was looked up, as for small talk.
 
-    `turn.told` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not among
-    the turn's, by id, only the quote is shown.
+    `turn.told` is what the node `reply` wrote into its message's `additional_kwargs`. For a passage that the turn does
+    not have, only the quote is shown.
     """
     reply, t = turn.told, view.texts
     question, answer = (str(reply.get(key) or "") for key in ("question", "answer"))
@@ -190,13 +190,13 @@ def _answer(turn: PageTurn, view: View) -> dict[str, Any]:
 
 
 def _source_line(source: Mapping[str, Any]) -> str:
-    """Return a source as it is copied: its number, its title, its file and page, and what is quoted of it."""
+    """Return a source as copied text: its number, title, file, page and quote."""
     name = " · ".join(filter(None, (source["title"], source["place"])))
     return f"[{source['number']}] {name}" + (f": “{source['quote']}”" if source["quote"] else "")
 
 
 def _source(citation: Citation, passage: Passage | None, t: Texts) -> dict[str, Any]:
-    """Return a citation with its passage parted at the quote, by its offsets if they match, else where it is first."""
+    """Return a citation with its passage split at the quote: at its offsets if they match, else at its first match."""
     quote, text, url = citation["quote"], passage["text"] if passage else "", citation.get("url", "")
     start, end = citation["start"], citation["end"]
     if not (text[start:end] and quote.endswith(text[start:end])):
@@ -208,7 +208,7 @@ def _source(citation: Citation, passage: Passage | None, t: Texts) -> dict[str, 
         "kind": "passage" if citation["kind"] == "passage" else "other",
         "title": title,
         "place": _place(citation, title, t),
-        "url": url if url.startswith(("https://", "http://")) else "",  # it has been in the browser's hands
+        "url": url if url.startswith(("https://", "http://")) else "",  # it may come from a caller
         "quote": text[start:end] if found else quote,
         "quoted": part_passage(quote),
         "parts": part_passage(text, start, end)
@@ -218,7 +218,7 @@ def _source(citation: Citation, passage: Passage | None, t: Texts) -> dict[str, 
 
 
 def _place(citation: Citation, title: str, t: Texts) -> str:
-    """Return the file below its folder, the page, and the section unless the title names it."""
+    """Return the file's path in its folder, the page, and the section unless the title contains it."""
     page, section = str(citation.get("page", "")), citation.get("section", "")
     named = section in title
     parts = (locate_source(citation), t("page", n=page) if page else "", "" if named else section)
@@ -226,7 +226,7 @@ def _place(citation: Citation, title: str, t: Texts) -> str:
 
 
 def _searches(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[str]]], str]:
-    """Return each search with the titles that it found, and one line on all; both empty for a turn without any."""
+    """Return each search with the titles it found, and a summary line; both empty if nothing was searched."""
     searches, passages, query = list[tuple[str, list[str]]](), set[str](), ""
     for event in turn.events:
         if event["event"] in (QuerySent.event, Retrieved.event):
@@ -234,9 +234,9 @@ def _searches(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[str]]], st
             query = cast("QuerySent | Retrieved", record).query
             if isinstance(record, Retrieved):
                 passages.update(record.passage_ids)
-                searches.append((query, [*dict.fromkeys(filter(None, record.titles))][:_TITLES]))
+                searches.append((query, [*dict.fromkeys(filter(None, record.titles))][:_MAX_TITLES]))
     if not turn.ended:
-        return searches, t("searching", query=truncate_line(query, _QUERY)) if query else t("working")
+        return searches, t("searching", query=truncate_line(query, _MAX_QUERY)) if query else t("working")
     if not searches:
         return [], ""
     return searches, t(
@@ -245,7 +245,7 @@ def _searches(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[str]]], st
 
 
 def _steps(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[list[Line]]]], str]:
-    """Return the groups of a turn's steps, and what sums them up; both empty for an ended turn without steps."""
+    """Return the groups of a turn's steps, and a summary line; both empty for an ended turn without steps."""
     groups = _grouped(turn.lines)
     count = sum(len(items) for _, items in groups)
     if not count and turn.ended:
@@ -255,11 +255,11 @@ def _steps(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[list[Line]]]]
 
 
 def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
-    """Return each group's heading, empty before the first, and its items: a labelled line, and those folded into it."""
+    """Return each group's heading (empty before the first) and its items: a labelled line and those folded into it."""
     groups: list[tuple[str, list[list[Line]]]] = []
     for line in lines:
         if line.style == "heading":
-            # A run that goes on after a pause names the iteration that it is in once more.
+            # A run that resumes after a pause repeats the heading of its iteration.
             if not groups or groups[-1][0] != line.text:
                 groups.append((line.text, []))
             continue
@@ -274,9 +274,9 @@ def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
 def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, Passage]) -> str:
     """Draw the tree or chain of reasoning of a run so far, narrow enough for a phone; empty for a run without events.
 
-    Once there is an answer, the nodes that it rests on come first, and the whole is folded below them. All texts are
-    escaped and cut. It is redrawn from all events, in any order, each time: 500 nodes take about 0.1 s, and 65 kB.
-    Of the passages that the events name any may be unknown.
+    Once there is an answer, the nodes that support it come first, with the whole tree folded below. All texts are
+    escaped and truncated. Each call redraws all events, in any order: 500 nodes take about 0.1 s, and 65 kB. `passages`
+    may lack some that the events name.
     """
     if not events:
         return ""
@@ -284,7 +284,7 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     for node in tree.nodes:
         if node.kind == "paragraph":
             node.text = _titles(node, passages)
-    about = truncate_line(f"The run as a tree. {summarize_tree(tree)}", _SUMMARY)
+    about = truncate_line(f"The run as a tree. {summarize_tree(tree)}", _MAX_SUMMARY)
     whole = _svg(group_paragraphs(tree.root), about)
     path = keep_evidence(tree.root)
     left_out = len(tree.nodes) - tree_size(path)
@@ -297,7 +297,7 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
 
 
 def _svg(root: RunNode, about: str) -> str:
-    cards, bottom = draw_cards(limit_nodes(root, _MOST), _SIZES, _SIZES.margin)
+    cards, bottom = draw_cards(limit_nodes(root, _MAX_NODES), _SIZES, _SIZES.margin)
     width, height = _SIZES.width, round(bottom + _SIZES.margin)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
@@ -306,8 +306,8 @@ def _svg(root: RunNode, about: str) -> str:
 
 
 def _titles(node: RunNode, passages: Mapping[str, Passage]) -> str:
-    """Return the titles of a node's passages, or their first words; the node's text where one is not known."""
+    """Return the titles, or first words, of a node's passages; the node's text if any passage is unknown."""
     found = [passages[key] for key in node.passage_ids if key in passages]
     if not found or len(found) < len(node.passage_ids):
         return node.text
-    return " · ".join(passage["title"] or truncate_line(passage["text"], _UNTITLED) for passage in found)
+    return " · ".join(passage["title"] or truncate_line(passage["text"], _MAX_UNTITLED) for passage in found)

@@ -1,8 +1,8 @@
-"""Users' own documents: uploaded files become a corpus that questions can be asked about.
+"""Users' own documents: uploaded files become a corpus that questions can search.
 
 Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index, the files, which their user
-can open again, and `corpus.json`, without which it is not a corpus. A change replaces the folder in one step. No name
-of a user or a file becomes part of the path.
+can open again, and `corpus.json`, without which it is not a corpus. A change replaces the folder atomically. Paths
+contain no user or file names.
 """
 
 import asyncio
@@ -47,23 +47,23 @@ from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_CORPORA = 20  # of one user
 DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
-"""The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
+"""The folders of all users' documents, and of uploads that are not indexed yet."""
 JOINED = "+"
-"""Suffix of the id of a corpus that is asked together with the app's documents."""
+"""Suffix of a corpus id if the app's documents are searched, too."""
 SET = "@"
-"""What a chosen set of the app's documents has before its name."""
-_MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others wait
-_LEAST_SECONDS, _BYTES_PER_SECOND = 60, 50_000
-"""An upload may take so many seconds, and one more for each so many bytes of it and of the corpus that it changes."""
+"""Prefix of a chosen document set of the app."""
+_MAX_CONCURRENT = 2  # corpora indexed at once, one per user; others wait
+_MIN_SECONDS, _BYTES_PER_SECOND = 60, 50_000
+"""Time limit of an upload: the minimum, plus one second per so many bytes of the upload and the corpus it changes."""
 _ID = re.compile(r"[0-9a-f]{12}")
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
 BLOCK = 4096  # bytes that even an empty file takes
-_STALE_SECONDS = 24 * 3600  # then a folder without a record is removed
+_STALE_SECONDS = 24 * 3600  # until a folder without a record is removed
 UPLOAD_SUFFIXES = readable_suffixes()
 
 
 def data_folder(options: ServingOptions) -> Path:
-    """Return where the folders of documents and uploads are: that of the threads' file, or of its default place."""
+    """Return the parent of the documents and uploads folders: the folder of the threads' file, or its default."""
     return (options.threads if isinstance(options.threads, Path) else default_path()).parent
 
 
@@ -71,11 +71,11 @@ def data_folder(options: ServingOptions) -> Path:
 class UserDocuments:
     """The documents of all users; each sees only their own.
 
-    Every method raises a `SettingsError` for a malformed user name, or where the user has no such corpus.
+    Every method raises a `SettingsError` for a malformed user name or an unknown corpus.
     """
 
     folder: Path
-    max_bytes: int  # of the files of one upload together
+    max_bytes: int  # of all files of one upload
     max_seconds: int = MAX_SECONDS  # of the largest upload
     max_memory: int = MAX_MEMORY
     quota_files: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_FILES"))
@@ -86,11 +86,11 @@ class UserDocuments:
     _busy: set[Path] = field(default_factory=set[Path])
 
     async def list_for(self, user: str) -> list[UserCorpus]:
-        """Return a user's corpora, the newest first; empty for none."""
+        """Return a user's corpora, newest first."""
         return await asyncio.to_thread(_list_corpora, self._folder_of(user))
 
     def spec(self, user: str, corpus: str) -> str:
-        """Return a corpus as the setting `retriever` names it."""
+        """Return the `retriever` setting that searches a corpus."""
         return f"bm25:{self._find(user, corpus) / INDEX}"
 
     def names(self, user: str, corpus: str) -> list[str]:
@@ -98,7 +98,7 @@ class UserDocuments:
         return _read_record(self._find(user, corpus))["files"]
 
     def file(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
-        """Return where a corpus's file with a `document_id` lies, and its name; None if it has none."""
+        """Return the path and name of the corpus's file with a `document_id`; None if there is none."""
         folder = self._find(user, corpus)
         name = next((each for each in _read_record(folder)["files"] if document_id(each) == identity), None)
         place = folder / FILES / identity
@@ -115,18 +115,18 @@ class UserDocuments:
             raise SettingsError("these documents are already being changed; wait until that is done")
 
     async def _delete(self, folder: Path) -> None:
-        # From now on it is no longer a corpus, even if the rest cannot be deleted.
+        # Without its record it is no longer a corpus, even if the rest cannot be deleted.
         (folder / RECORD).unlink()
         close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def recover(self) -> None:
-        """Restore or remove what changes that were killed have left, of all users."""
+        """Clean up after changes that were killed, for all users."""
         for of_user in await asyncio.to_thread(lambda: list(self.folder.glob("*"))):
             await asyncio.to_thread(recover_stages_in, of_user)
 
     async def delete_old(self, seconds: float) -> None:
-        """Delete all users' corpora that were changed longer ago; one that is being changed is left."""
+        """Delete corpora that were last changed more than `seconds` ago, except those being changed now."""
         for record in await asyncio.to_thread(lambda: list(self.folder.glob(f"*/*/{RECORD}"))):
             with suppress(OSError):
                 if time.time() - record.stat().st_mtime > seconds and record.parent not in self._busy:
@@ -142,15 +142,15 @@ class UserDocuments:
         language: str | None = None,
         remove: Collection[str] = (),
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Index uploaded files, in a separate process; yield the stages, and the corpus at last.
+        """Index uploaded files in a separate process; yield the stages, then the corpus.
 
-        They replace files of the same name in the `corpus` with that id, or become a new one, with a `name` (empty:
-        after the files) and a `language` (None: English). Its files named in `remove` go; what cannot be read is named
-        in it. Closing the generator stops it: then, or when it fails, nothing is left of a new corpus, and one that is
-        changed is as it was; until the end questions are answered from that. After a kill `recover` restores this.
+        The files are added to the corpus with the id `corpus`, replacing files of the same name, or become a new corpus
+        with a `name` (default: from the files) and a `language` (default: English). Its files in `remove` are removed;
+        files that cannot be read are listed in it. The change is atomic: until it succeeds, questions use the old
+        corpus, and closing the generator or a failure leaves no trace. After a kill `recover` cleans up.
 
-        A CorpusError for too much, also of time or memory, no file that can be read, or a full disk. A SettingsError
-        for too many corpora or documents, no file left, a corpus that is being changed, or an unknown language.
+        A CorpusError if the upload needs too much space, time or memory, no file can be read, or the disk is full. A
+        SettingsError for too many corpora or documents, no file left, a corpus being changed, or an unknown language.
         """
         get_analyser(language or "en")
         before = _read_record(self._find(user, corpus)) if corpus else None
@@ -160,7 +160,7 @@ class UserDocuments:
         if unread and not named:
             raise nothing_read(unread, [f"{file}: {problem}" for file, problem in unread.items()])
         if before and not named and not set(before["files"]) - {*remove}:
-            raise SettingsError("these are all of the files; delete the documents instead")
+            raise SettingsError("that would remove all files; delete the documents instead")
         folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
         size = sum(each.stat().st_size for each in named.values()) + await asyncio.to_thread(folder_size, folder)
         await self._check_quota(folder, named)
@@ -171,7 +171,7 @@ class UserDocuments:
             unread=[f"{file}: {problem}" for file, problem in unread.items()],
             removed=[*remove],
             language=language,
-            max_seconds=min(self.max_seconds, _LEAST_SECONDS + size // _BYTES_PER_SECOND),
+            max_seconds=min(self.max_seconds, _MIN_SECONDS + size // _BYTES_PER_SECOND),
             max_memory=self.max_memory,
         )
         async with aclosing(self._run(job)) as stages:
@@ -181,17 +181,17 @@ class UserDocuments:
     async def _check_quota(self, folder: Path, files: Mapping[str, Path]) -> None:
         of_user = folder.parent
         size = await asyncio.to_thread(folder_size, of_user) + sum(each.stat().st_size for each in files.values())
-        corpora = await asyncio.to_thread(_list_corpora, of_user)  # the last to be waited for before it is `_busy`
+        corpora = await asyncio.to_thread(_list_corpora, of_user)  # the last await before it is `_busy`
         if size > self.quota_bytes or len(files) + sum(len(each["files"]) for each in corpora) > self.quota_files:
             most = f"{self.quota_files:,} files and {self.quota_bytes:,} bytes with their indexes"
-            raise SettingsError(f"your documents may have {most}; delete some before you add these")
+            raise SettingsError(f"your documents are limited to {most}; delete some first")
         self._check_idle(folder)
         under_way = {each.name for each in self._busy if each.parent == of_user}
         if len({folder.name, *under_way, *(each["id"] for each in corpora)}) > MAX_CORPORA:
-            raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
+            raise SettingsError(f"you have {MAX_CORPORA} document collections, which is the limit; delete one first")
 
     async def _run(self, job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Do a job when it is its turn."""
+        """Run a job when a slot is free."""
         folder = job["folder"]
         corpus: UserCorpus | None = None
         self._busy.add(folder)
@@ -199,7 +199,7 @@ class UserDocuments:
             of_user = self._of_user[folder.parent]
             if self._slots.locked() or of_user.locked():
                 yield IndexingStage("waiting")
-            async with of_user, self._slots:  # so each user stands in the queue once
+            async with of_user, self._slots:  # in this order, so that each user queues once
                 _make_folder(folder.parent)
                 try:
                     async with aclosing(index_in_process(job)) as stages:
@@ -220,18 +220,18 @@ class UserDocuments:
     def _folder_of(self, user: str) -> Path:
         if not USER.fullmatch(user):
             raise SettingsError(f"user {user!r:.80} is malformed")
-        # A digest, so that users whose names differ only by case stay apart on every file system.
+        # A digest, since some file systems ignore case.
         return self.folder / blake2b(user.encode(), digest_size=16).hexdigest()
 
     def _find(self, user: str, corpus: str) -> Path:
         folder = self._folder_of(user) / corpus if _ID.fullmatch(corpus) else None
         if folder is None or not (folder / RECORD).is_file():
-            raise SettingsError("the chosen documents no longer exist; choose others")
+            raise SettingsError("the selected documents no longer exist; select others")
         return folder
 
 
 def _new_corpus(key: str, name: str, files: Sequence[str]) -> UserCorpus:
-    """Return a corpus without files yet, which has the name of those it will have where it is given none."""
+    """Return a corpus without files yet; without a `name` it is named after the files it will have."""
     more = f" and {len(files) - 1:,} more" if files[1:] else ""
     title = truncate_line(name, _MAX_NAME) or truncate_line(files[0], _MAX_NAME - 20) + more
     return UserCorpus(id=key, name=title, files=[], passages=0, skipped=0, first_skipped=[], created=time.time())
@@ -244,7 +244,7 @@ def _read_record(folder: Path) -> UserCorpus:
 def _list_corpora(of_user: Path) -> list[UserCorpus]:
     found: list[UserCorpus] = []
     for record in of_user.glob(f"*/{RECORD}"):
-        with suppress(OSError, ValidationError):  # deleted meanwhile, or not ours
+        with suppress(OSError, ValidationError):  # deleted meanwhile, or not a corpus
             corpus = _read_record(record.parent)
             if corpus["id"] == record.parent.name:
                 found.append(corpus)
@@ -252,7 +252,7 @@ def _list_corpora(of_user: Path) -> list[UserCorpus]:
 
 
 def _make_folder(of_user: Path) -> None:
-    """Make a user's folder, and remove from it what could not be deleted with its corpus."""
+    """Create a user's folder, and remove the remains of deleted corpora from it."""
     of_user.mkdir(parents=True, exist_ok=True, mode=0o700)
     for each in of_user.iterdir():
         is_left = not (each / RECORD).exists() and not (each / LOCK).exists()
@@ -261,9 +261,9 @@ def _make_folder(of_user: Path) -> None:
 
 
 def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return unique name → place of the files that can be read, in their order, and name → reason of each other one.
+    """Return unique name → path of the usable files, in order, and name → reason of the others.
 
-    Only their names, kinds and sizes are looked at. A CorpusError for no files, or too many bytes.
+    Only names, types and sizes are checked. A CorpusError for no files, or too many bytes.
     """
     found: dict[str, Path] = {}
     unread: dict[str, str] = {}
@@ -279,7 +279,7 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
         except OSError as error:
             unread[name] = f"cannot be read: {error.strerror}"
             continue
-        if problem := _reason_not_to_read(path, status):
+        if problem := _reason_to_refuse(path, status):
             unread[name] = problem
             continue
         total += status.st_size
@@ -287,12 +287,12 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
     if not files:
         raise CorpusError("no file was uploaded; choose one or more")
     if total > max_bytes:
-        raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
+        raise CorpusError(f"the files total {total:,} bytes; upload at most {max_bytes:,} at once")
     return found, unread
 
 
-def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
-    if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
+def _reason_to_refuse(path: Path, status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):  # a link could lead to any file on this machine
         return "this is not a file"
     if not status.st_size:
         return "the file is empty"
@@ -302,8 +302,8 @@ def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
 
 
 def remove_old_files(folder: Path, seconds: float) -> None:
-    """Remove a folder's files that were written longer ago; what another process removes meanwhile is skipped."""
-    for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
+    """Remove files last written more than `seconds` ago, and empty folders; tolerate concurrent removal."""
+    for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             path = Path(place, name)
             with suppress(OSError):
@@ -311,11 +311,11 @@ def remove_old_files(folder: Path, seconds: float) -> None:
                     path.unlink()
         for name in folders:
             with suppress(OSError):
-                Path(place, name).rmdir()  # refused where something is left
+                Path(place, name).rmdir()  # fails unless it is empty
 
 
 def folder_size(folder: Path) -> int:
-    """Return the bytes of a folder's files, each as at least a block; 0 if it does not exist."""
+    """Return the size of a folder in bytes, counting at least a block per file; 0 if it does not exist."""
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:

@@ -1,4 +1,4 @@
-"""Where documents are chosen, and one's own added, changed and deleted."""
+"""The panel in which users select documents, and add, change and delete their own."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from hopgraph.tools.text.languages import list_language_names
 Updates = Mapping[Any, Any]  # component → its new value, or a `gr.update`
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 UploadOf = Callable[[str, str], Path]
-"""Returns where an upload of a user lies, by the name that the browser knows it by; a SettingsError for another's."""
+"""(user, upload name) → path; a SettingsError for another user's upload."""
 
 
 def page_user(request: Request) -> str:
-    """Return who has sent a request of the page."""
+    """Return the user who sent a request of the page."""
     return request.username or OWNER
 
 
@@ -35,7 +35,7 @@ def page_texts(request: Request) -> Texts:
 
 
 class DocumentsPanel:
-    """The panel; to be created within Blocks."""
+    """The panel; create it within Blocks."""
 
     def __init__(self, gr: Any, t: Any, max_bytes: int, upload_of: UploadOf) -> None:
         self._gr, self._upload_of = gr, upload_of
@@ -45,7 +45,7 @@ class DocumentsPanel:
             zone = (
                 f'<div class="hg-drop" data-kinds="{escape(" ".join(UPLOAD_SUFFIXES))}" data-most="{max_bytes}"></div>'
             )
-            # Its value is the names of what was uploaded, as JSON; empty, it shows none any more.
+            # Its value is the names of the uploads, as JSON; set to empty, it clears the list.
             self._files = gr.HTML(
                 "", html_template=zone, js_on_load=read_asset("uploads.js"), elem_id="hg-files", preserved_by_key=None
             )
@@ -78,7 +78,7 @@ class DocumentsPanel:
         self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete, self._deletes], **QUIET)
 
     async def choices(self, user: str, t: Texts) -> list[tuple[str, str]]:
-        """Return the labels and values of what can be asked: the app's, then each corpus alone and with them."""
+        """Return labels and values of what can be searched: the app's, then each corpus alone and with the app's."""
         sets = await self._session.service().documents.names_for(user)
         choices = [(t("app_documents"), ""), *((name, f"{SET}{name}") for name in sets if len(sets) > 1)]
         for each in await self._session.documents.list_for(user):
@@ -89,7 +89,7 @@ class DocumentsPanel:
     async def _add(
         self, request: Request, corpus: str, files: str | None, gone: Sequence[str], name: str, language: str
     ) -> AsyncGenerator[Updates]:
-        """Show how a corpus is made or changed, then choose it, and delete the uploads."""
+        """Create or change a corpus, showing the progress; then select it and delete the uploads."""
         user, t, key, gr = page_user(request), page_texts(request), corpus.removesuffix(JOINED), self._gr
         yield {self._index: gr.update(interactive=False)}
         indexed, paths, read = False, list[Path](), _FilesRead(t)
@@ -148,18 +148,18 @@ def _names_of(files: str | None) -> list[str]:
     except (TypeError, ValueError):
         names = None
     if not isinstance(names, list):
-        raise SettingsError("the list of uploaded files cannot be read; load the page again")
+        raise SettingsError("the list of uploaded files cannot be read; reload the page")
     return [str(each) for each in cast("list[object]", names)]
 
 
 class _FilesRead:
-    """The files of an upload as they are read, each on its own line with its progress, or what came of it."""
+    """The files of an upload, each on its own line with its progress or its result."""
 
     def __init__(self, t: Texts) -> None:
         self._t, self._lines = t, dict[str, str]()
 
     def html(self, stage: IndexingStage | None = None) -> str:
-        """Draw the lines with what a stage adds, and the stage below them unless it is of a file."""
+        """Draw the lines, updated for a stage, with the stage's own progress below."""
         t = self._t
         if stage and stage.file:
             said, state = f'{escape(t("stage_reading"))} <progress aria-label="{escape(stage.file)}"></progress>', ""

@@ -1,4 +1,4 @@
-"""Untrusted text and Markdown as HTML: shown as it is, doing nothing."""
+"""Untrusted text and Markdown as harmless HTML."""
 
 from collections.abc import MutableMapping, Sequence
 from functools import cache
@@ -16,30 +16,30 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.sanitize import sanitize_line
 
 Tokens = Sequence[Token]
-_TOP = 2  # levels of the page's own headings, below which those of an answer begin
-_SCROLLS = 'tabindex="0" role="region"'  # what is wider than a phone; the keyboard scrolls it, too
+_HEADING_OFFSET = 2  # heading levels used by the page itself
+_SCROLLABLE = 'tabindex="0" role="region"'  # so that the keyboard can scroll what is wider than a phone
 
 
 def escape_text(text: str) -> str:
-    """Escape untrusted text for use between tags and in quoted attributes; white space stays."""
-    # `gr.HTML` puts it into the page as it is; what Gradio's templates take for a placeholder is none here.
+    """Escape untrusted text for use between tags and in quoted attributes, keeping white space."""
+    # `gr.HTML` inserts its value as it is, without expanding what looks like a placeholder of Gradio's templates.
     return escape(clean(text))
 
 
 def inline_html(text: str) -> str:
-    """Write a text as HTML on one line."""
+    """Escape a text as one line of HTML."""
     return escape_text(sanitize_line(text))
 
 
 def problem_html(text: str) -> str:
-    """Write an error as HTML; empty for none."""
+    """Return an error as HTML; empty for an empty text."""
     return f'<p class="hg-problem" role="alert">{inline_html(text)}</p>' if text else ""
 
 
 def markdown_html(text: str, marks: Sequence[str] = ()) -> str:
-    """Draw Markdown; each mark that names one of `marks`, which are HTML, is drawn as that one.
+    """Return Markdown as HTML, replacing each citation mark by the HTML of that number in `marks`.
 
-    The parser reads no HTML, links or images, so that nothing but text can come of them.
+    The parser does not read HTML, links or images, so these remain text.
     """
     return cast("str", _drawer().render(clean(text), {"marks": marks}))
 
@@ -61,16 +61,16 @@ def _text(_: RendererHTML, tokens: Tokens, at: int, options: OptionsDict, env: M
 
 
 def _heading(_: RendererHTML, tokens: Tokens, at: int, *_others: Any) -> str:
-    level = min(int(tokens[at].tag[1:]) + _TOP, 6)
+    level = min(int(tokens[at].tag[1:]) + _HEADING_OFFSET, 6)
     return f"<h{level}>" if tokens[at].nesting == 1 else f"</h{level}>"
 
 
 def _fence(_: RendererHTML, tokens: Tokens, at: int, *_others: Any) -> str:
-    return f'<pre {_SCROLLS} aria-label="Code"><code>{escape_text(tokens[at].content)}</code></pre>'
+    return f'<pre {_SCROLLABLE} aria-label="Code"><code>{escape_text(tokens[at].content)}</code></pre>'
 
 
 def _table_open(*_: Any) -> str:
-    return f'<div class="hg-table" {_SCROLLS} aria-label="Table"><table>'
+    return f'<div class="hg-table" {_SCROLLABLE} aria-label="Table"><table>'
 
 
 def _table_close(*_: Any) -> str:

@@ -1,4 +1,4 @@
-"""Logging in to the page with a key, and logging out: a form, and the log-ins, which end with the process."""
+"""Logging in to the page with a key, and logging out; sessions are kept in memory."""
 
 import secrets
 import time
@@ -15,27 +15,27 @@ from hopgraph.tools.apps.server.server_options import LOGIN_PATH, LOGOUT_PATH, S
 
 COOKIE = "hopgraph_login"
 _IDLE_SECONDS = 7 * 24 * 3600.0
-"""A log-in ends when it was not used for so long."""
-_MOST = 20  # log-ins of a user at once; one more ends the one that was used last
+"""Idle time after which a session expires."""
+_MAX_SESSIONS = 20  # per user; another one ends the one that was idle longest
 
 
 class Logins:
-    """Who is logged in, by the token in their cookie."""
+    """The sessions of logged-in users, by the token in their cookie."""
 
     def __init__(self) -> None:
-        self._users = dict[str, tuple[str, float]]()  # token → the user, and when it was last used
+        self._users = dict[str, tuple[str, float]]()  # token → user, time of last use
 
     def begin(self, user: str) -> str:
         """Log a user in; return the token."""
         of_user = sorted((used, token) for token, (name, used) in self._users.items() if name == user)
-        for _, token in of_user[: max(0, len(of_user) - _MOST + 1)]:
+        for _, token in of_user[: max(0, len(of_user) - _MAX_SESSIONS + 1)]:
             del self._users[token]
         token = secrets.token_urlsafe(32)
         self._users[token] = user, time.monotonic()
         return token
 
     def user_of(self, cookies: Mapping[str, str]) -> str | None:
-        """Return who is logged in with these cookies; None for a stranger."""
+        """Return the user logged in with these cookies; None if nobody is."""
         token, now = cookies.get(COOKIE, ""), time.monotonic()
         user, used = self._users.get(token, (None, now))
         if user is None or now - used > _IDLE_SECONDS:
@@ -45,12 +45,12 @@ class Logins:
         return user
 
     def end(self, cookies: Mapping[str, str]) -> None:
-        """Log out whoever has these cookies."""
+        """Log out the user with these cookies."""
         self._users.pop(cookies.get(COOKIE, ""), None)
 
 
 def add_login(app: FastAPI, options: ServingOptions, logins: Logins) -> None:
-    """Add the form for keys, which leads to the page, and the way out."""
+    """Add the login form, which redirects to the page, and the logout route."""
     from hopgraph.tools.apps.server.page.page_components import read_logo  # which imports Gradio
 
     logo = f'<img src="{escape_text(read_logo(options.logo))}" alt="">' if options.logo else ""
@@ -72,7 +72,7 @@ def add_login(app: FastAPI, options: ServingOptions, logins: Logins) -> None:
             return _form(form, request, "unknown_key")
         query = request.url.query
         reply = RedirectResponse(f"./{'?' if query else ''}{query}", 303)
-        # A page of an allowed origin may show this one in a frame, where only such a cookie is sent.
+        # An allowed origin may show the page in a frame, where only SameSite=None cookies are sent.
         framed = bool(options.origins) and request.url.scheme == "https"
         secure = request.url.scheme == "https"
         reply.set_cookie(COOKIE, logins.begin(user), httponly=True, secure=secure, samesite="none" if framed else "lax")
@@ -100,9 +100,9 @@ def _form(form: str, request: Request, problem: str = "") -> HTMLResponse:
 
 
 def account_html(user: str, cookies: Mapping[str, str], t: Texts, logout_url: str = "") -> str:
-    """Return who is logged in, with a button to log out where the log-in is the page's, else a link to `logout_url`."""
+    """Return the user's name, with a logout button if they logged in on this page, else a link to `logout_url`."""
     label = escape_text(t("log_out"))
-    # Not a form: the page's policy would keep its answer from leading on to an issuer.
+    # Not a form: the page's content security policy would block a redirect to an issuer.
     out = f'<a href="{escape_text(logout_url)}">{label}</a>' if logout_url else ""
     if COOKIE in cookies:
         out = f'<form method="post" action="logout"><button>{label}</button></form>'

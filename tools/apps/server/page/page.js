@@ -1,7 +1,7 @@
 const talk = document.getElementById("hg-talk");
 
-/* What was folded or unfolded in a turn stays so while steps arrive, and when another turn follows.
-   By the turn and the part's number in it: the elements themselves are reused for other turns. */
+/* Keep parts of a turn folded or unfolded while steps arrive, and when another turn follows.
+   Parts are identified by turn and position, because elements are reused for other turns. */
 {
 const folds = new Map();
 const eachFold = (turn, act) => turn.querySelectorAll("details").forEach(
@@ -15,8 +15,8 @@ new MutationObserver(() => talk.querySelectorAll(".hg-turn").forEach((turn) => e
 }))).observe(talk, {subtree: true, childList: true, attributes: true, attributeFilter: ["open", "data-turn"]});
 }
 
-/* A new turn, and a thread that is opened, are shown to their end, which stays in view while the turn grows,
-   until the person scrolls up or unfolds something; at the end it is followed again. A review is shown from its start. */
+/* Scroll a new turn, or a thread that is opened, to its end, and follow the end while the turn grows, until the user
+   scrolls up or unfolds something; resume at the end. A review is shown from its start. */
 {
 let follows = true, top = 0, shown = "";
 const left = () => talk.scrollHeight - talk.clientHeight - talk.scrollTop;
@@ -44,8 +44,8 @@ const sizes = new ResizeObserver(follow);
 for (const each of [talk, ...talk.children]) sizes.observe(each);
 }
 
-/* On a narrow screen the columns at the sides are shown one at a time, over the conversation. What is chosen there leads
-   back to it, and so does Escape, unless it closes something else. */
+/* On a narrow screen the side columns are shown one at a time, over the conversation. Choosing something there closes
+   them, and so does Escape, unless it closes something else. */
 {
 const show = (side) => { document.getElementById("hg-columns").dataset.shown = side; };
 document.addEventListener("click", ({target}) => {
@@ -65,7 +65,7 @@ document.addEventListener("keydown", ({key, target}) => {
 }, true);
 }
 
-/* Each conversation has an address; going back in the browser opens the one before. */
+/* Each conversation has a URL; going back in the browser opens the previous one. */
 {
 const param = (url) => new URL(url).searchParams.get("conversation") ?? "";
 let shown = null, seen = "", asked = 0, going = null;
@@ -76,9 +76,9 @@ new MutationObserver(() => {
   if (!mark) return;
   const {thread, answers} = mark.dataset;
   seen = `${thread} ${answers}`;
-  if (seen === before || answers && answers < asked) return;  // Gradio applies an earlier answer again
+  if (seen === before || answers && answers < asked) return;  // Gradio applied an earlier answer again
   going = null;
-  if (answers && wanted !== null && wanted !== param(location)) return go();  // the browser went further meanwhile
+  if (answers && wanted !== null && wanted !== param(location)) return go();  // the browser has moved on meanwhile
   if (thread === shown) return;
   const url = new URL(location), first = shown === null;
   shown = thread;
@@ -89,7 +89,7 @@ new MutationObserver(() => {
 addEventListener("popstate", () => { if (going === null) go(); });
 }
 
-/* The conversations are one group for the keyboard: a single stop for Tab, and the arrow keys go through it. */
+/* The conversations are one group for the keyboard: one tab stop, with the arrow keys moving through it. */
 {
 new MutationObserver(() => {
   for (const each of document.querySelectorAll(".hg-threads input[type=radio]"))
@@ -97,7 +97,7 @@ new MutationObserver(() => {
 }).observe(document.getElementById("hg-left"), {subtree: true, childList: true, attributeFilter: ["name"]});
 }
 
-/* What the buttons below a turn and the example questions do; what changes something on the server is told it. */
+/* The buttons below a turn, and the example questions. */
 {
 const write = (text) => {
   const field = document.querySelector("#hg-box textarea");
@@ -107,10 +107,10 @@ const write = (text) => {
 };
 const ask = (text) => {
   write(text);
-  setTimeout(() => document.getElementById("hg-send")?.click(), 200);  // once Gradio has read the box
+  setTimeout(() => document.getElementById("hg-send")?.click(), 200);  // after Gradio has read the box
 };
 const make = (tag, values) => Object.assign(document.createElement(tag), values);
-/* In the question's own place: Enter saves and asks it, Escape cancels. The turns after it go. */
+/* Edit a question in place: Enter saves and asks it, which removes the turns after it; Escape cancels. */
 const edit = (turn) => {
   const question = turn.querySelector(".hg-question"), form = make("form", {className: "hg-edit"});
   if (question.hidden) return;
@@ -140,7 +140,7 @@ const copy = async (button) => {
   button.textContent = navigator.clipboard ? t.copied : t.only_https;
   setTimeout(() => { button.textContent = label; }, 1500);
 };
-/* Whoever has rated a reply may say why. */
+/* A rating may be explained in a comment. */
 const comment = (turn, feedback) => {
   turn.querySelector(".hg-comment")?.remove();
   if (!feedback) return;
@@ -179,7 +179,7 @@ talk.addEventListener("click", ({target}) => {
 });
 }
 
-/* The chosen conversation has a menu of its own, to rename or delete it. */
+/* The selected conversation has a menu to rename, export or delete it. */
 {
 const side = document.getElementById("hg-left");
 const more = Object.assign(document.createElement("button"), {type: "button", className: "hg-more", textContent: "⋯"});

@@ -1,6 +1,6 @@
-"""The page's layout, the components that its functions read and fill, and its looks; no font is fetched.
+"""The page's layout, its components, and its theme; no font is fetched.
 
-Its colours are made of one that its operator names: texts in them can be read on light and on dark.
+The colours derive from the operator's `color`, adjusted for enough contrast on light and dark.
 """
 
 from base64 import b64encode
@@ -25,8 +25,8 @@ from hopgraph.tools.apps.server.threads import MAX_TITLE
 Rgb = tuple[int, int, int]
 WHITE, BLACK, DARK_PAGE = (255, 255, 255), (0, 0, 0), (24, 34, 53)
 _SHADES = (0.95, 0.9, 0.75, 0.55, 0.3, 0.1, 0.0, -0.15, -0.3, -0.45, -0.6)
-"""Of a palette, from 50 to 950: how far each lies towards white, or, below zero, towards black."""
-_CONTRAST = 4.6  # what WCAG asks of small texts is 4.5
+"""The shades of a palette, from 50 to 950: the share of white, or, if negative, of black."""
+_CONTRAST = 4.6  # WCAG requires 4.5 for small text
 
 
 def parse_color(text: str) -> Rgb:
@@ -35,30 +35,30 @@ def parse_color(text: str) -> Rgb:
 
 
 def write_color(rgb: Sequence[int]) -> str:
-    """Return `#rrggbb`."""
+    """Return a colour as `#rrggbb`."""
     return "#" + "".join(f"{each:02x}" for each in rgb)
 
 
 def mix(one: Rgb, other: Rgb, share: float) -> Rgb:
-    """Return a colour mixed with a share of another."""
+    """Return one colour mixed with a share of the other."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """Return the contrast of two colours by WCAG, from 1 to 21."""
+    """Return the WCAG contrast ratio of two colours, from 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def readable_on(color: Rgb, ground: Rgb) -> Rgb:
-    """Return a colour, moved away from a ground as far as a text in it needs to be read there."""
+    """Return a colour, lightened or darkened until text in it is readable on a background."""
     goal = WHITE if _luminance(ground) < 0.2 else BLACK
     return next(found for step in range(101) if contrast(found := mix(color, goal, step / 100), ground) >= _CONTRAST)
 
 
 def palette(color: Rgb) -> list[str]:
-    """Return the eleven shades of a Gradio palette, the lightest first; white text can be read on the seventh."""
+    """Return the eleven shades of a Gradio palette, lightest first; white text is readable on the seventh."""
     base = readable_on(color, WHITE)
     return [write_color(mix(base, WHITE if share > 0 else BLACK, abs(share))) for share in _SHADES]
 
@@ -102,14 +102,14 @@ _THEME = {
 
 
 def theme(gr: Any, color: str) -> Any:
-    """Return the theme, in a colour if there is one, for `theme` of `gradio.mount_gradio_app`."""
+    """Return the theme for `gradio.mount_gradio_app`, in a colour if one is given."""
     hue = gr.themes.Color(*palette(parse_color(color)), name="own") if color else "indigo"
     hues = {"primary_hue": hue, "secondary_hue": hue, "neutral_hue": "slate"}
     return gr.themes.Base(**hues, font=_FONT, font_mono=_MONO, radius_size="md").set(**_THEME)
 
 
 def page_style(color: str) -> str:
-    """Return the page's style sheet, in a colour if there is one."""
+    """Return the page's style sheet, in a colour if one is given."""
     if not color:
         return read_asset("page.css")
     light, dark = (write_color(readable_on(parse_color(color), ground)) for ground in (WHITE, DARK_PAGE))
@@ -118,37 +118,37 @@ def page_style(color: str) -> str:
 
 
 def operator_html(markdown: str, *, inline: bool = False) -> str:
-    """Draw what the page's operator wrote in Markdown: links and emphasis, no HTML."""
+    """Return the operator's Markdown as HTML; HTML in it is escaped."""
     drawer = MarkdownIt("commonmark", {"html": False})
     return drawer.renderInline(markdown) if inline else drawer.render(markdown)
 
 
 def read_logo(path: Path) -> str:
-    """Return an image as a `data:` address; a SettingsError for another kind of file, or one that is large."""
+    """Return an image as a `data:` URL; a SettingsError for another type of file or one that is too large."""
     kind = _LOGO_KINDS.get(path.suffix.lower())
     try:
         content = path.read_bytes() if kind else b""
     except OSError as error:
         raise SettingsError(f"logo {path}: {error.strerror}") from None
     if not kind or len(content) > _MAX_LOGO:
-        raise SettingsError(f"logo {path}: give one of {', '.join(_LOGO_KINDS)} with at most {_MAX_LOGO:,} bytes")
+        raise SettingsError(f"logo {path}: use a {', '.join(_LOGO_KINDS)} file of at most {_MAX_LOGO:,} bytes")
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
 def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
-    """Return what the settings' fields are built for; they are rebuilt when this changes."""
+    """Return the state that the settings' fields are built from; they are rebuilt when it changes."""
     return {"method": method, "changes": dict(changes), "mark": mark}
 
 
 class PageComponents:
-    """Gradio's components, which have no types; to be created within Blocks."""
+    """Gradio's components, which have no types; create it within Blocks."""
 
     def __init__(self, gr: Any, options: ServingOptions, i18n: Any, upload_of: UploadOf) -> None:
         self.gr, initial_method, self.simple, self.i18n = gr, options.chat_settings.use_method, options.simple, i18n
         self._panel = partial(DocumentsPanel, gr, i18n, options.max_upload_bytes, upload_of)
         self.opened = gr.State("")  # the id of the shown thread; empty for a new one
         self.last_opened = gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret")  # noqa: S106
-        self.changes = gr.State({})  # the settings that were changed: name → value
+        self.changes = gr.State({})  # changed settings: name → value
         self.fields = gr.State(settings_fields(initial_method, {}))
         self.reviewed = gr.State([])  # the server's copy of what is ticked in `to_review`
         self.asked = gr.State([])  # the `ReviewRequest`s of a paused turn
@@ -156,7 +156,7 @@ class PageComponents:
             logo = f'<img src="{escape_text(read_logo(options.logo))}" alt="">' if options.logo else ""
             gr.HTML(f"<h1>{logo}{inline_html(options.title)}</h1>", padding=False)
             for key in ["menu"] if self.simple else ["menu", "picture_and_settings"]:
-                gr.Button(self.i18n(key), size="sm", elem_classes="hg-toggle", min_width=60)  # `page.js` does it
+                gr.Button(self.i18n(key), size="sm", elem_classes="hg-toggle", min_width=60)  # handled in `page.js`
         with gr.Row(elem_id="hg-columns", elem_classes="hg-simple" if self.simple else None):
             with gr.Column(elem_id="hg-left", scale=0, min_width=0):
                 self._add_threads(gr)
@@ -168,8 +168,8 @@ class PageComponents:
             with gr.Column(elem_id="hg-right", scale=0, min_width=0, visible=not self.simple):
                 self._add_picture_and_settings(gr, initial_method)
         self.corpus = self.documents.corpus
-        # What a `ThreadView` fills, what the next question is asked with, and what a conversation that is opened brings
-        # back, with the fields before what they change.
+        # The components that a `ThreadView` fills, the next question's options, and what opening a conversation
+        # restores, with the fields before what they change.
         thread = [self.opened, self.last_opened, self.threads, self.manage, self.title, self.export, self.confirmation]
         thread.append(self.sure)
         self.view = [self.earlier, self.last, self.picture, self.asked, self.send, self.stop, *thread]

@@ -1,4 +1,4 @@
-"""The page's events: what each of its buttons does."""
+"""The page's event handlers."""
 
 import contextlib
 import uuid
@@ -33,9 +33,9 @@ from hopgraph.tools.text.sanitize import sanitize_line
 def build_page(
     session: ChatSession, options: ServingOptions, i18n: Any, folder: Path, uploads: Mapping[str, set[str]]
 ) -> Any:
-    """Return the page as Gradio's Blocks; its session's service is asked for only once the app has started.
+    """Return the page as Gradio Blocks; its session's service is used only once the app has started.
 
-    `uploads` has the names of each user's uploads, which lie in `folder`.
+    `uploads` has the names of each user's uploads in `folder`.
     """
     gr: Any = require("gradio", "chat")
 
@@ -45,7 +45,7 @@ def build_page(
     with make_guarded_blocks(gr, uploads)(title=options.title, fill_width=True, analytics_enabled=False) as blocks:
         _PageEvents(session, PageComponents(gr, options, i18n, upload_of), options).connect(blocks)
     blocks.queue(default_concurrency_limit=None, api_open=False)
-    # Only then Gradio checks where a file lies that a browser names; `launch` would set it.
+    # Otherwise Gradio does not check the location of a file that a browser names; `launch` would set it.
     blocks.has_launched = True
     return blocks
 
@@ -56,11 +56,11 @@ class _PageEvents:
         self.examples, self.gr = options.example_questions, parts.gr
         self.welcome = operator_html(options.welcome) if options.welcome else ""
         self.logout_url = options.logout_url
-        self.asking = set[tuple[str, str]]()  # the tabs and threads whose question runs
-        self.following = dict[str, object]()  # tab → which of its events shows a turn: the latest
-        # The end of an event whose conversation is no longer shown: Gradio applies the last update again when an event
-        # ends, and without any it would empty all components. It never follows one that is to be shown, since of two
-        # that come at once Gradio may apply the second one alone.
+        self.asking = set[tuple[str, str]]()  # (tab, thread) with a running question
+        self.following = dict[str, object]()  # tab → the event that shows a turn there: the latest
+        # The final update of an event whose conversation is no longer shown: when an event ends, Gradio applies its
+        # last update again, or clears all components if there was none. It is never sent after an update to be shown,
+        # since Gradio may apply only the second of two that arrive together.
         self.nothing: dict[Any, Any] = {parts.last: self.gr.skip()}
 
     def connect(self, blocks: Any) -> None:
@@ -68,7 +68,7 @@ class _PageEvents:
         view, opened = parts.view, [*parts.view, *parts.restored, parts.notice]
         blocks.load(self.load, [parts.last_opened], opened, **QUIET)
         blocks.load(self.account, None, [parts.account], **QUIET)
-        # Gradio's other trigger modes drop what comes while an event ends, or what it was told.
+        # Gradio's other trigger modes drop events that arrive while another one ends, or their data.
         queued: dict[str, Any] = {"trigger_mode": "multiple", **QUIET}
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
         gr.on(triggers, self.ask, inputs, [*view, parts.box], **queued)
@@ -89,13 +89,13 @@ class _PageEvents:
         parts.documents.connect(self.session)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        """Open the conversation in the address, else the one that was open before."""
+        """Open the conversation in the URL, else the one that was open last."""
         named: str = cast("Any", request.query_params).get("conversation", "")
         async for updates in self._open(request, named or thread or ""):
             yield updates
 
     async def go(self, request: Request, told: EventData) -> AsyncGenerator[Updates]:
-        """Open the conversation of an earlier address when the browser goes back to it."""
+        """Open the conversation in the URL that the browser has gone back to."""
         thread, asked = str(getattr(told, "thread", "")), getattr(told, "asked", 0)
         async for updates in self._open(request, thread, asked if isinstance(asked, int) else 0):
             yield updates
@@ -121,9 +121,9 @@ class _PageEvents:
     async def ask(
         self, request: Request, thread: str, text: str, *chosen: Any, edited: str = ""
     ) -> AsyncGenerator[Updates]:
-        """Ask a question, replacing the `edited` turn if there is one, and show how it is answered."""
+        """Ask a question, replacing the `edited` turn if any, and show its answer in progress."""
         if not text.strip():
-            yield {self.parts.box: ""}  # without any update, Gradio would empty all components
+            yield {self.parts.box: ""}  # without any update, Gradio would clear all components
             return
         user, asked = page_user(request), (_tab(request), thread)
         if asked in self.asking or self.session.live_turn(user, thread):
@@ -135,7 +135,7 @@ class _PageEvents:
             live = await self.session.ask(user, thread, text, _options(*chosen), edited)
             async for updates in self._shown(request, live):
                 if not live.view.runs:
-                    self.asking.discard(asked)  # before this function ends: the next question may come
+                    self.asking.discard(asked)  # before this function ends, as the next question may follow at once
                 kept = live.view.problem or edited
                 yield {**updates, self.parts.box: ""} if first and not kept else updates
                 first = False
@@ -191,7 +191,7 @@ class _PageEvents:
             button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **QUIET)
 
         with parts.review:
-            # Not on load, too, which would rebuild the form over what was entered.
+            # Not on load: that would discard what was entered.
             @self.gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
             def render(request: Request, asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
                 review_form(self.gr, asked, page_texts(request), connect)
@@ -210,11 +210,11 @@ class _PageEvents:
 
         if not parts.simple:
             self._connect_settings()
-        # Gradio reports one choice twice: concurrently both would rebuild the fields, over what was entered.
+        # Gradio reports a choice twice; handled concurrently, both would rebuild the fields and discard any input.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
         parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **QUIET)
-        # Server-side state alone: the browser may still send the previous conversation's choices.
+        # Only server-side state: the browser may still send the previous conversation's choices.
         described = [parts.fields, parts.changes, parts.documents.chosen, parts.reviewed]
         self.gr.on([each.change for each in described], describe, described, [parts.notice], **QUIET)
         parts.to_review.input(list, [parts.to_review], [parts.reviewed], **one_at_a_time, **QUIET)
@@ -222,7 +222,7 @@ class _PageEvents:
     def _connect_settings(self) -> None:
         parts = self.parts
         with parts.settings:
-            # One at a time, so that the fields of a method come after those of the one before.
+            # One at a time, so that a method's fields are not overwritten by the previous method's.
             @self.gr.render(inputs=[parts.fields], triggers=[parts.fields.change], concurrency_limit=1)
             def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
                 given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
@@ -230,7 +230,7 @@ class _PageEvents:
                     settings_panel(self.gr, fields, given, states=(parts.fields, parts.changes), owner=owner)
 
     async def _notice(self, request: Request, options: TurnOptions) -> str:
-        """Return the text below the box: what the next question will run with; on a simple page only a problem."""
+        """Return the line below the box: what the next question will run with; on a simple page only problems."""
         t = page_texts(request)
         try:
             line, stand_in = await self.session.describe(page_user(request), options)
@@ -243,10 +243,10 @@ class _PageEvents:
         return f"<p>{inline_html(t.problem(line) + changed)}</p>{no_model}"
 
     async def _open(self, request: Request, thread: str, asked: int = 0) -> AsyncGenerator[dict[Any, Any]]:
-        """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
+        """Yield the updates for a thread and the options of its last question, then those of a running turn."""
         parts, user, t, follows = self.parts, page_user(request), page_texts(request), self._leave(request)
         view = await self.session.open(user, thread)
-        live = self.session.live_turn(user, thread)  # now: it may end while the updates are made
+        live = self.session.live_turn(user, thread)  # now, as it may end while the updates are built
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
         choices = await parts.documents.choices(user, t)
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
@@ -265,7 +265,7 @@ class _PageEvents:
             parts.documents.whose: f"<p>{inline_html(t('only_you'))}</p>",
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
-        if self.following.get(_tab(request), follows) is follows:  # else another was opened meanwhile
+        if self.following.get(_tab(request), follows) is follows:  # else another thread was opened meanwhile
             yield updates
             if live and not view.problem:
                 async for each in self._shown(request, live, complete=False, follows=follows):
@@ -274,21 +274,21 @@ class _PageEvents:
             yield self.nothing
 
     def _follow(self, request: Request) -> object:
-        """Let this event alone change what its tab shows of a conversation; return by what it knows so."""
+        """Make this event the only one that updates its tab's conversation; return its token."""
         mine = self.following[_tab(request)] = object()
         return mine
 
     def _leave(self, request: Request) -> object:
-        """Let a tab ask in another conversation, while the one that it showed may go on; return as `_follow`."""
+        """Let a tab ask in another conversation while the previous one continues; return the token of `_follow`."""
         self.asking.discard((_tab(request), ""))
         return self._follow(request)
 
     async def _shown(
         self, request: Request, live: LiveTurn, *, complete: bool = True, follows: object = None
     ) -> AsyncGenerator[dict[Any, Any]]:
-        """Yield the page's updates for the views of a turn: `complete` for the first one, and once it has ended.
+        """Yield the updates for a turn: complete ones at first (if `complete`) and once it has ended.
 
-        They end when the tab shows another conversation; the turn goes on.
+        Stop when the tab shows another conversation; the turn continues.
         """
         follows = follows or self._follow(request)
         async for view in live.follow():
@@ -302,14 +302,14 @@ class _PageEvents:
     async def _show(
         self, request: Request, view: ThreadView, *, complete: bool = True, asked: int = 0
     ) -> dict[Any, Any]:
-        """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
+        """Return the updates for a view; unless `complete`, only those that change while a turn runs."""
         gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], page_user(request), page_texts(request)
         look = View(t, parts.simple, self.welcome, self.examples, partial(self.session.document_link, user))
         html = conversation_html(last, look, welcome=not view.problem) + problem_html(t.problem(view.problem))
         changing = {parts.last: html}
         if not parts.simple:
             changing[parts.picture] = picture_html(last[0] if last else None, t)
-        if not complete or self.session.closed:  # a page may still follow a turn that the end of the app stopped
+        if not complete or self.session.closed:  # a page may still follow a turn that closing the app stopped
             return changing
         threads = await self.session.service().threads.list_for(user)
         titles = {each["id"]: sanitize_line(each["title"]) or t("untitled") for each in threads}

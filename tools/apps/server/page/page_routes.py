@@ -1,4 +1,4 @@
-"""Routes linked from the page: the documents of its sources, and conversations as Markdown files."""
+"""Routes linked from the page: source documents, and conversations as Markdown files."""
 
 import asyncio
 from urllib.parse import quote
@@ -20,11 +20,11 @@ _NO_DOCUMENT = "there is no such document, or it has been removed"
 
 @router.get("/documents/{corpus}/{identity}")
 async def open_document(request: Request, corpus: str, identity: str) -> Response:
-    """Send the document of a source to those who may query it."""
+    """Send a source's document to a user who may search it."""
     user, session = _user(request), _session(request)
     try:
         found = await session.find_document(user, "" if corpus == APP else corpus, identity)
-    except HopgraphError:  # no corpus of this user's
+    except HopgraphError:  # not a corpus of this user
         found = None
     if found is None:
         raise HTTPException(404, _NO_DOCUMENT)

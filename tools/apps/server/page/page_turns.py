@@ -1,7 +1,7 @@
-"""The page's turns: the question, its steps, and how it ended; how they run, and where they are stored.
+"""The page's turns: their questions, steps and outcomes, how they run, and how they are stored.
 
-The checkpointer has only the messages. A turn is stored when it starts and when it ends, so that one whose process was
-killed is still found, without its steps.
+The checkpointer has only the messages. A turn is stored when it starts and when it ends, so that a turn whose process
+was killed is still known, without its steps.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
 _PAUSE_SECONDS = 0.05
-"""After what is new was shown; steps that arrive meanwhile are shown together, as drawing each would cost more."""
+"""Pause between updates of the page; steps that arrive meanwhile are drawn together, which is cheaper."""
 
 TurnStatus = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
-"""`""`: it runs. `stopped`: by the person, or because the app ended. `paused`: it waits for a review. `elsewhere`: it
-runs at another endpoint of the app."""
+"""`""`: running. `stopped`: by the user, or because the app ended. `paused`: waiting for a review. `elsewhere`: running
+at another endpoint of the app."""
 
 
 @dataclass(kw_only=True)
@@ -46,24 +46,24 @@ class TurnOptions:
 
 @dataclass
 class PageTurn(TurnOptions):
-    """A question and its outcome, as the page draws and stores it: the fields' names are those of the format."""
+    """A question and its outcome, as the page draws and stores it; the field names are part of the stored format."""
 
     asked: str
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # of the person's message
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # of the user's message
     asked_at: float = field(default_factory=time.time)
     """Seconds since 1970; 0 for a turn that was not started on this page."""
-    about: str = ""  # the method, the model and the corpus, for people
-    stand_in: bool = False  # whether the model was the embedded one
+    about: str = ""  # the method, the model and the corpus, as shown to users
+    stand_in: bool = False  # whether the rule-based model answered
     lines: list[Line] = field(default_factory=list[Line])
     events: list[StepEvent] = field(default_factory=list[StepEvent])
     passages: dict[str, Passage] = field(default_factory=dict[str, Passage])  # by id
     told: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The reply's question, answer, citations, method and stop reason; empty while there is none."""
+    """The reply's question, answer, citations, method and stop reason; empty until there is a reply."""
     said: str = ""
-    """The reply's text, as Markdown, where nothing was looked up, and while it is written."""
+    """The reply's text as Markdown, while it is streamed or if nothing was looked up."""
     problem: str = ""  # why it failed, in one line
     feedback: Literal["", "good", "bad"] = ""
-    comment: str = ""  # why it was rated so; untrusted text
+    comment: str = ""  # on the rating; untrusted text
     ended: TurnStatus = ""
 
     def record_reply(self, message: Any) -> None:
@@ -105,7 +105,7 @@ class TurnStore:
         )
 
     async def load(self, owner: str, thread: str) -> dict[str, PageTurn]:
-        """Return a thread's turns by their ids; one that never ended was stopped with its process."""
+        """Return a thread's turns by id; a turn that never ended was stopped with its process."""
         rows = await self.threads.rows(
             "SELECT kept FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread)
         )
@@ -127,7 +127,7 @@ class TurnStore:
 async def record_run(
     steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn, news: Callable[[], None]
 ) -> Sequence[Interrupt]:
-    """Run and record a turn, with `news` at each step; return what a person is asked. Cancelled, it has not `ended`."""
+    """Run and record a turn, calling `news` at each step; return its interrupts. If cancelled, `ended` stays empty."""
     end: TurnEnd | None = None
     try:
         async with asyncio.timeout(seconds), aclosing(steps):
@@ -142,7 +142,7 @@ async def record_run(
     except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
         if not end:
             turn.ended, turn.problem = "failed", error_line(error, seconds)
-    # Only now that the run is closed: until then the thread takes no other question.
+    # Only now that the run is closed: until then the thread is busy.
     if end and not end.paused:
         turn.record_reply(end.state["messages"][-1])
     if end:
@@ -151,22 +151,22 @@ async def record_run(
 
 
 class LiveTurn:
-    """A running turn, watched or not: closing or reloading a page does not stop it."""
+    """A running turn; closing or reloading the page does not stop it."""
 
     def __init__(self, view: ThreadView, *, over: bool = False) -> None:
-        """Start with what is shown; the last turn is running, unless it is `over`."""
+        """Start with a view whose last turn is running, unless it is `over`."""
         self.view = view
         self.task: asyncio.Task[None] | None = None
         self._news, self._over = asyncio.Event(), over
 
     def tell(self, *, over: bool = False) -> None:
-        """Wake the followers; the turn is over once it is stored."""
+        """Wake the followers; `over` once the turn has ended and is stored."""
         self._over = self._over or over
         self._news.set()
         self._news = asyncio.Event()
 
     async def follow(self) -> AsyncGenerator[ThreadView]:
-        """Yield the view at once and whenever something is new, until the turn is over."""
+        """Yield the view at once and after each change, until the turn is over."""
         while not self._over:
             news = self._news
             yield self.view

@@ -1,4 +1,4 @@
-"""Review on the page: a form for each request of a paused run, one after another, and the person's answers."""
+"""Reviews on the page: a form for each request of a paused run, one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ REVIEW_SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
 
 @dataclass(frozen=True, eq=False)
 class ReviewRequest:
-    """One request to a person; compared by identity, as Gradio hashes its state, and a payload has no hash."""
+    """A request for a review; compared by identity, since Gradio hashes its state and a payload is unhashable."""
 
     id: str
     payload: Any  # what the run paused with
@@ -27,7 +27,7 @@ class ReviewRequest:
 
     @property
     def items(self) -> Sequence[Mapping[str, Any]]:
-        """The list that is shown."""
+        """The queries or passages to review."""
         return self.payload[self.kind]
 
 
@@ -38,9 +38,9 @@ def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any] | str)
 
 
 def review_form(gr: Any, asked: Sequence[ReviewRequest], t: Texts, connect: Callable[..., None]) -> None:
-    """Build the form for the first open request, inside a `gr.render`; without one nothing is built.
+    """Build the form for the first open request, if any, inside a `gr.render`.
 
-    `connect(button, inputs, make)` connects a button: `make` turns the inputs' values into the answer.
+    `connect(button, inputs, make)` connects a button; `make` turns the inputs' values into the answer.
     """
     number, one = next(((at, each) for at, each in enumerate(asked, start=1) if each.answer is None), (0, None))
     if one is None:
@@ -67,7 +67,7 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], t: Texts, connect: Call
             reject = gr.Button(t("reject_all"), size="sm", min_width=90)
 
     def edit(*values: Any) -> dict[str, Any]:
-        *written, added = (each or "" for each in values[size:])  # a field that is not shown gives none
+        *written, added = (each or "" for each in values[size:])  # a hidden field has the value None
         staying = [
             {"text": text} if one.kind == "queries" else {"id": item["id"], "text": text}
             for item, stays, text in zip(one.items, values[:size], written, strict=True)
@@ -82,12 +82,12 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], t: Texts, connect: Call
 
 
 def _row(gr: Any, one: ReviewRequest, t: Texts, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Build an item's checkbox and its text, which cannot be edited for a passage."""
+    """Build an item's checkbox and text; most passages cannot be edited."""
     about = " · ".join(item.get("titles", ())) or item.get("why", "")
     label = f"{number}. {sanitize_line(str(about))}".strip()
     editable = one.kind == "queries" or bool(item.get("editable", True))
     with gr.Row(elem_classes="hg-review-row"):
-        # `interactive` everywhere: Gradio may show a field that no function fills as read-only.
+        # `interactive`, since Gradio may make a field read-only if no function fills it.
         return (
             gr.Checkbox(True, label=t("keep_item", n=number), container=False, interactive=True, scale=0, min_width=90),
             gr.Textbox(item["text"], label=label, interactive=editable, lines=1, max_lines=6, scale=1),

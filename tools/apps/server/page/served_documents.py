@@ -1,7 +1,7 @@
-"""Documents behind an answer's sources, opened from the page: by id, and never by path.
+"""Source documents, opened from the page by id, never by path.
 
-Only what an index records as a document, and what still lies within the source that was indexed, is sent. A document is
-untrusted: in a browser it has a separate origin, without scripts, forms or requests, whatever kind it is.
+A document is sent only if the index records it and it still lies within the indexed source. Documents are untrusted: a
+browser opens them in a separate origin, without scripts, forms or requests.
 """
 
 import codecs
@@ -29,19 +29,19 @@ _ACTIVE = {
     ".svg": "image/svg+xml",
     ".xhtml": "application/xhtml+xml",
 }
-"""Types that could run scripts without the policy sent with them."""
+"""Types that could run scripts, if it were not for the policy sent with them."""
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 _PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
-"""Browsers show no PDF in a sandbox, and run no script of one on our origin."""
-_QUOTED_WORDS = 3  # at each end of a quote, for a browser to find it; more might stand on two lines
+"""Browsers do not show PDFs in a sandbox, and do not run their scripts on our origin."""
+_FRAGMENT_WORDS = 3  # at each end of a quote in a text fragment; more might span two lines
 
 
 def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:
-    """Return the documents of an index by id: the source of each, and its name there."""
+    """Return an index's documents: id → (source, name in the source)."""
     try:
         found = (index / INDEX_MANIFEST).stat()
         return _read_documents(index.resolve(), found.st_mtime_ns, found.st_ino)
-    except (OSError, HopgraphError):  # it is being replaced, or damaged, which whoever asks it is told
+    except (OSError, HopgraphError):  # being replaced, or damaged, which a question to it reports
         return {}
 
 
@@ -68,7 +68,7 @@ def find_document(index: Path, identity: str) -> Path | None:
 
 
 def send_document(path: Path, name: str) -> FileResponse:
-    """Return the response with a document, shown if a browser can, else downloaded."""
+    """Return a response with a document, inline if browsers can show it, else as a download."""
     suffix = Path(name).suffix.lower()
     is_text = suffix in _ACTIVE or suffix not in CONVERTED
     charset = _charset(path) if is_text else ""
@@ -81,13 +81,13 @@ def send_document(path: Path, name: str) -> FileResponse:
         "Cross-Origin-Resource-Policy": "same-origin",
         "X-Content-Type-Options": "nosniff",
     }
-    shown_name = Path(name).name.encode("utf-8", "replace").decode()  # names of files need not be text
+    shown_name = Path(name).name.encode("utf-8", "replace").decode()  # file names need not be valid text
     disposition = "inline" if shown else "attachment"
     return FileResponse(path, 200, headers, kind, filename=shown_name, content_disposition_type=disposition)
 
 
 def _charset(path: Path) -> str:
-    """Return what a browser calls the encoding of a text; empty for a file that is none, or not any more."""
+    """Return the charset of a text file; empty if it is not text or cannot be read."""
     try:
         encoding = detect_encoding(path)
     except UnreadableFileError:
@@ -96,7 +96,7 @@ def _charset(path: Path) -> str:
 
 
 def place_in_document(name: str, citation: Citation) -> str:
-    """Return the fragment of an address that leads a browser to what is cited; empty if it could not follow."""
+    """Return the URL fragment that makes a browser show the cited place; empty if browsers cannot."""
     suffix = Path(name).suffix.lower()
     if suffix == ".pdf":
         page = citation.get("page")
@@ -104,5 +104,5 @@ def place_in_document(name: str, citation: Citation) -> str:
     words = citation["quote"].split()
     if suffix in CONVERTED - _ACTIVE.keys() or not words or words[0] == "|":
         return ""
-    ends = [words] if len(words) <= 2 * _QUOTED_WORDS else [words[:_QUOTED_WORDS], words[-_QUOTED_WORDS:]]
+    ends = [words] if len(words) <= 2 * _FRAGMENT_WORDS else [words[:_FRAGMENT_WORDS], words[-_FRAGMENT_WORDS:]]
     return "#:~:text=" + ",".join(quote(" ".join(each), safe="").replace("-", "%2D") for each in ends)

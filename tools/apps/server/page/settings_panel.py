@@ -1,7 +1,7 @@
-"""The settings of a method as fields of the page, generated from its context model.
+"""A method's settings as fields on the page, generated from its context model.
 
-What may be chosen here is what `Service.settings` accepts from the same user. A setting that holds an object, which
-only code can set, has no field; nor have those that the page asks for elsewhere.
+The fields are the settings that `Service.settings` accepts from the same user, except objects, which only code can set,
+and settings that have their place elsewhere on the page.
 """
 
 import json
@@ -20,10 +20,10 @@ from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.server.caller_settings import OPERATOR_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 
-_NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
-"""Settings that the page has elsewhere, and passages and prompts, which are too long for a field."""
+_HIDDEN = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
+"""Settings that have their place elsewhere on the page, or are too long for a field, as are prompts."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
-_MAX_SLIDER_STEPS = 100  # more are too fine for a finger
+_MAX_SLIDER_STEPS = 100  # more are too fine for touch
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class SettingField:
     name: str
     schema: Mapping[str, Any]
     """Its JSON schema; for several types, that of the one that is not null."""
-    value: JsonValue  # what applies unless it is changed
-    optional: bool  # an empty field means none
+    value: JsonValue  # the effective value unless it is changed
+    optional: bool  # an empty field means None
 
     @property
     def kind(self) -> str:
@@ -43,7 +43,7 @@ class SettingField:
 
     @property
     def group(self) -> str:
-        """The heading above it."""
+        """The heading it is shown under."""
         return self.schema.get("group", "Method")
 
     @property
@@ -61,13 +61,13 @@ class SettingField:
 
 
 def effective_settings(method: str, given: ChatContext) -> Context:
-    """Return a method's settings, or the chat's for `auto`; a SettingsError for a given one it does not accept."""
+    """Return a method's settings, or the chat's for `auto`; a SettingsError if the method rejects a given one."""
     return given if method == AUTO else settings_for_method(given, METHODS[method].Context)
 
 
 def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
-    """Return the settings that a user of the page, or the operator, may change: by group, then in model order."""
-    hidden = _NOT_HERE if owner else _NOT_HERE | OPERATOR_SETTINGS
+    """Return the settings that a user, or the operator, may change on the page: by group, then in model order."""
+    hidden = _HIDDEN if owner else _HIDDEN | OPERATOR_SETTINGS
     schemas = type(effective).model_json_schema()["properties"]
     found: list[SettingField] = []
     for name, value in record_settings(effective, without=()).items():
@@ -75,7 +75,7 @@ def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
             variants = [schemas[name], *schemas[name].get("anyOf", ())]
             typed = next((each for each in variants if each.get("type", "null") != "null"), None)
             if typed is None:
-                continue  # a record, which no field here could hold
+                continue  # a record, for which there is no field
             optional = any(each.get("type") == "null" for each in variants)
             found.append(SettingField(name, {**schemas[name], **typed}, value, optional))
     return sorted(found, key=lambda each: _GROUP_ORDER.index(each.group))
@@ -92,9 +92,9 @@ def _has_json(value: object) -> bool:
 def apply_change(
     cls: type[Context], setting: SettingField, changes: Mapping[str, JsonValue], value: object
 ) -> tuple[dict[str, JsonValue], str]:
-    """Return the changes with a setting's value, as its field gives it, and what is wrong with it, empty for nothing.
+    """Return the changes, updated with a field's value, and a message if the value is invalid.
 
-    The effective value is not a change. A wrong one stays, so that a question is refused instead of asked without it.
+    The effective value is not a change. An invalid value is kept, so that a question is refused, not asked without it.
     """
     others = {name: each for name, each in changes.items() if name != setting.name}
     try:
@@ -128,10 +128,10 @@ def _parse(setting: SettingField, value: object) -> object:
 def settings_panel(
     gr: Any, fields: Mapping[str, Any], given: ChatContext, *, states: tuple[Any, Any], owner: bool
 ) -> None:
-    """Add the fields of the settings of a method, or of `auto`, within Blocks or in `gr.render`.
+    """Add the settings fields of a method or of `auto`, within Blocks or `gr.render`.
 
-    `fields` are `settings_fields`; `states` are the `gr.State` of those that the page shows, and that of the changes.
-    A SettingsError where the method does not accept what the app was `given`.
+    `fields` are `settings_fields`; `states` are the `gr.State` of the fields shown, and that of the changes. A
+    SettingsError if the method rejects a setting that the app was `given`.
     """
     effective, before = effective_settings(fields["method"], given), fields["changes"]
     groups = groupby(list_settings(effective, owner=owner), key=lambda each: each.group)
@@ -147,7 +147,7 @@ def _keep_changes(
 ) -> None:
     problem = gr.HTML(elem_classes="hg-setting-problem", visible=False)
 
-    # On the loop and after the value, so that nothing else sets the states between reading and writing them.
+    # Async, and with the states read after the value, so that nothing sets them between reading and writing.
     async def listen(value: object, shown: Mapping[str, Any], changes: dict[str, JsonValue]) -> Any:
         if shown != fields:
             return gr.skip(), gr.skip()  # another conversation was opened meanwhile
@@ -155,13 +155,13 @@ def _keep_changes(
         return now, gr.update(value=problem_html(wrong), visible=bool(wrong))
 
     quiet = {"show_progress": "hidden", "trigger_mode": "always_last", "api_visibility": "private"}
-    # Not `input`, which Gradio's text field does not report for what is deleted or pasted.
+    # Not `input`, which Gradio's text field does not fire for deleting or pasting.
     component.change(listen, [component, *states], [states[1], problem], **quiet)
 
 
 def make_component(gr: Any, setting: SettingField, value: JsonValue) -> Any:
-    """Create the component for a setting; its bounds are described next to it and checked in `apply_change`."""
-    # `interactive`, or Gradio shows what no function reads yet as read-only.
+    """Create the component for a setting; its bounds are part of its description and checked in `apply_change`."""
+    # `interactive`, since Gradio makes a component read-only if no function reads it yet.
     common: dict[str, Any] = {"info": setting.info, "elem_id": f"hg-setting-{setting.name}", "interactive": True}
     common["label"] = setting.name.replace("_", " ").capitalize()
     if setting.kind == "boolean":
@@ -177,6 +177,6 @@ def make_component(gr: Any, setting: SettingField, value: JsonValue) -> Any:
     if setting.kind in ("object", "array"):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return gr.Textbox(text if value else "", max_lines=4, **common)
-    # Also of a number that may be none: Gradio's field for numbers shows that as 0.
+    # Also for a number that may be None, which Gradio's number field shows as 0.
     hint = None if setting.kind == "string" else "none"
     return gr.Textbox("" if value is None else str(value), max_lines=1, placeholder=hint, **common)

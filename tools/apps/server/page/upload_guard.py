@@ -1,13 +1,12 @@
-"""Checks of what a browser sends to the page's functions, before Gradio treats any of it as a file.
+"""Checks on what a browser sends to the page's functions, before Gradio treats any of it as a file.
 
 Gradio treats any value that looks like one of its files as a file, in every component: a question of the form
 `{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
-Its own check works only in apps that were launched, not in one that is mounted into another. Nor does it limit how
-much was uploaded and not used, or bear a full disk. An event that comes while a part of the page is rendered could be
-lost, too.
+Its own check works only in launched apps, not in mounted ones. It neither limits unused uploads nor handles a full
+disk, and it can lose an event that arrives while part of the page is rendered.
 
-So a browser knows an upload by a name within the folder of uploads, which only its own user can use, and never where
-the folder is. Of Gradio's interface only what the page needs is open: other routes serve or fetch files, too.
+So a browser refers to an upload by its name within the uploads folder, which works only for the user who uploaded it
+and does not reveal the folder. Only those of Gradio's routes that the page needs are open: others serve or fetch files.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ from hopgraph.tools.text.sanitize import truncate_line
 
 UPLOAD_SECONDS = 3600.0
 """Seconds until an upload that was not indexed, or the remains of an aborted one, are removed."""
-_SHARE = 10  # uploads of the maximum size that a user may have before they are indexed
+_SHARE = 10  # maximum-size uploads that a user may have waiting to be indexed
 _FULL = Refusal(
     507, "you have uploaded too much that is not indexed yet; index it, or try again in an hour", "no_room", CLOSING
 )
@@ -47,13 +46,13 @@ FILE_PATH = f"{_API_PATH}file="
 _NEEDED = re.compile(
     r"(?:queue/(?:join|data|status)|heartbeat/[^/]+|upload|upload_progress|startup-events|cancel|reset/?|info/?)\Z"
 )
-"""Routes of Gradio's interface that the page uses."""
+"""Gradio's routes that the page uses."""
 
 
 def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
-    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`.
+    """Return decoded JSON with absolute paths; a SettingsError for a `path` that is not one of the user's `own`.
 
-    Halves of surrogate pairs become `?`, as no stream could send them back.
+    Lone surrogates become `?`, as they could not be sent back.
     """
     if isinstance(received, str):
         return replace_surrogates(received)
@@ -71,10 +70,10 @@ def find_upload(name: Any, folder: Path, own: Container[str]) -> Path:
     """Return the path of one of a user's `own` uploads; a SettingsError for any other name."""
     place = folder / name if isinstance(name, str) and name in own else folder
     with suppress(OSError, ValueError, RuntimeError):
-        resolved = place.resolve(strict=True)  # links are followed first
+        resolved = place.resolve(strict=True)  # after following links
         if resolved.is_relative_to(folder.resolve()) and resolved.is_file():
             return place
-    raise SettingsError("a file was named that was not uploaded")
+    raise SettingsError("one of the files was not uploaded; upload it again")
 
 
 def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
@@ -89,12 +88,12 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
             try:
                 inputs = find_uploads(inputs, Path(get_upload_folder()), own)
                 return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
-            except Exception as error:  # noqa: BLE001 - Gradio would log a traceback with all that was sent
-                said = str(error) if isinstance(error, SettingsError) else _log_failure("an event of the page", error)
+            except Exception as error:  # noqa: BLE001 - Gradio would log a traceback with the data sent
+                said = str(error) if isinstance(error, SettingsError) else _log_failure("a page event", error)
                 raise gr.Error(truncate_line(said, _MAX_SAID), print_exception=False) from None
 
         def get_state_ids_to_track(self, block_fn: Any, state: Any) -> Any:
-            for _ in range(100):  # Gradio iterates over functions to which a render in another thread adds
+            for _ in range(100):  # Gradio iterates over functions while a render in another thread adds some
                 with suppress(RuntimeError):
                     return cast("Any", super().get_state_ids_to_track(block_fn, state))
             return cast("Any", super().get_state_ids_to_track(block_fn, state))
@@ -103,7 +102,7 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
 
 
 def _log_failure(what: str, error: Exception) -> str:
-    """Log in one line where something failed, without the data sent; return the line for the caller."""
+    """Log in one line where something failed, without the data sent; return a line for the caller."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     line = f"{what} failed ({type(error).__name__})"
     _log.warning("%s at %s:%s", line, Path(place.filename).name, place.lineno)
@@ -112,7 +111,7 @@ def _log_failure(what: str, error: Exception) -> str:
 
 
 class UploadGuard:
-    """Names uploads, shows each only to its user, and refuses more than a user's share, or than the disk holds."""
+    """Names uploads, serves each only to its user, and refuses more than a user's share or than the disk holds."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_upload_bytes: int, uploads: dict[str, set[str]]) -> None:
         self._app, self._folder, self._share = app, folder, _SHARE * max_upload_bytes
@@ -120,7 +119,7 @@ class UploadGuard:
         self._used, self._left = Counter[str](), Counter[str]()  # bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward or refuse."""
+        """Forward or refuse a request."""
         path = path_in_app(scope)
         user = scope.get("state", {}).get("user")
         if scope["type"] != "http" or not path.startswith(_API_PATH):
@@ -135,12 +134,12 @@ class UploadGuard:
         elif path == UPLOAD_PATH and user:
             await self._upload(user, scope, receive, send)
         elif _NEEDED.match(path.removeprefix(_API_PATH)):
-            await self._pass_on(scope, receive, send)
+            await self._forward(scope, receive, send)
         else:
             await Refusal(404, "there is no such page")(scope, receive, send)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let Gradio answer; what it cannot parse is refused."""
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Gradio answer; refuse what it fails on."""
         status = 0
 
         async def unless_failed(message: Message) -> None:
@@ -154,12 +153,12 @@ class UploadGuard:
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            said = _log_failure("a request of the page", error)
+            said = _log_failure("a page request", error)
             if status in (0, 500):
                 await Refusal(400, said)(scope, receive, send)
 
     async def _upload(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a user upload as much as the share has room for, counted as it arrives."""
+        """Let a user upload up to the share, counting bytes as they arrive."""
         self._open[user] += 1
         reply, came = _UploadReply(self._folder, send), 0
 
@@ -170,7 +169,7 @@ class UploadGuard:
             return _FULL if self._used[user] > self._share else None
 
         try:
-            if self._open[user] == 1:  # what comes meanwhile counts, whether it is stored or fails
+            if self._open[user] == 1:  # concurrent uploads count, stored or not
                 before = self._used[user]
                 self._used[user] += await asyncio.to_thread(self._stored, user) - before
             await RequestBody(count, receive, reply.send).pass_on(self._app, scope)
@@ -186,7 +185,7 @@ class UploadGuard:
                 asyncio.get_running_loop().call_later(UPLOAD_SECONDS, self._left.subtract, {user: came})
 
     def _stored(self, user: str) -> int:
-        """Return the bytes of a user's uploads, and of what is left of some, and forget those that are gone."""
+        """Return the size of a user's uploads and of the remains of failed ones; forget uploads that are gone."""
         sizes = dict[str, int]()
         for name in self._uploads.get(user, ()):
             with suppress(OSError):
@@ -196,7 +195,7 @@ class UploadGuard:
 
 
 class _UploadReply:
-    """Gradio's reply to an upload, with names in place of paths; an error waits until its cause is known."""
+    """Gradio's reply to an upload, with names instead of paths; an error is held back until its cause is known."""
 
     def __init__(self, folder: Path, send: Send) -> None:
         self._folder, self._send, self._start = folder, send, dict[str, Any]()
@@ -209,7 +208,7 @@ class _UploadReply:
         if self._start["status"] == 500:
             return
         body = message.get("body", b"")
-        with suppress(ValueError):  # a refusal in words
+        with suppress(ValueError):  # a refusal in plain text
             if isinstance(paths := json.loads(body or "null"), list):
                 self.names = [Path(each).relative_to(self._folder).as_posix() for each in cast("list[str]", paths)]
                 body = json.dumps(self.names).encode()

@@ -1,5 +1,5 @@
-/* The files to be indexed: each is uploaded by itself and has its own line, with its progress or what is wrong with it.
-   `props.value` is the list of what was uploaded, as JSON: the names that the server gave them. */
+/* The files to be indexed: each is uploaded separately and has its own line, with its progress or its problem.
+   `props.value` is the list of the uploads as JSON: the names that the server gave them. */
 const zone = element.querySelector(".hg-drop");
 const make = (tag, values, ...children) => {
   const made = Object.assign(document.createElement(tag), values);
@@ -9,6 +9,7 @@ const make = (tag, values, ...children) => {
 const megabytes = (bytes) => Math.round(bytes / 1e6);
 const kinds = zone.dataset.kinds.split(" "), most = Number(zone.dataset.most);
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, key) => values[key]);
+const reasons = {401: t.upload_401, 408: t.upload_408, 413: t.upload_413, 429: t.upload_429, 507: t.upload_507};
 const input = make("input", {type: "file", multiple: true});
 const about = fill(t.kinds_read, {kinds: kinds.map((each) => each.slice(1)).join(", "), size: megabytes(most)});
 const list = make("ul", {className: "hg-file-list"});
@@ -24,7 +25,7 @@ const say = (line, text, bad = false) => {
   line.classList.toggle("hg-bad", bad);
 };
 
-/* Text of any kind is read, too: a file that is none has a zero near its start. */
+/* Text files of any type are accepted; a file with a zero byte near its start is not text. */
 const reasonToRefuse = async (file) => {
   const suffix = (file.name.match(/\.[^.]+$/)?.[0] ?? "").toLowerCase();
   if (!file.size) return t.file_empty;
@@ -43,13 +44,13 @@ const send = (file, line) => new Promise((done) => {
     let reply;
     try { reply = JSON.parse(request.responseText); } catch { reply = null; }
     if (request.status !== 200 || !Array.isArray(reply))
-      return failed(t[`upload_${request.status}`] ?? reply?.error?.message ?? reply?.detail ?? `HTTP ${request.status}`);
+      return failed(reasons[request.status] ?? reply?.error?.message ?? reply?.detail ?? `HTTP ${request.status}`);
     if (!line.isConnected) return;
     uploaded.set(line, reply[0]);
     publish();
     say(line, t.file_ready);
   };
-  request.onerror = () => failed("…");
+  request.onerror = () => failed(t.upload_lost);
   request.onloadend = done;
   request.open("POST", "gradio_api/upload");
   request.send(form);
@@ -69,7 +70,7 @@ const add = async (file) => {
   sending = sending.then(() => { open -= 1; });
 };
 
-/* Whoever presses the button early has it pressed once everything is there. */
+/* A button that is pressed before all uploads have ended is pressed again once they have. */
 document.addEventListener("click", (event) => {
   const button = event.target.closest("#hg-index, #hg-extend");
   if (!button || !open) return;

@@ -56,7 +56,7 @@ def test_no_serious_finding(
     chat.last.get_by_role("button", name="Edit").click()
     found["edit"] = findings(chat)
     chat.page.keyboard.press("Escape")
-    side = "Menu" if simple else "Picture and settings"
+    side = "Menu" if simple else "Diagram and settings"
     if device == "phone":
         chat.page.get_by_role("button", name=side).click()
     chat.unfold("Add your own documents")

@@ -99,7 +99,7 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
     with OpenAIServer(RuleBasedModel()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app, viewport={"width": 390, "height": 500})
-        chat.page.get_by_role("button", name="Picture and settings").click()
+        chat.page.get_by_role("button", name="Diagram and settings").click()
         chat.choose("Method", "MIGRES")
         chat.settled("MIGRES")
         chat.page.keyboard.press("Escape")

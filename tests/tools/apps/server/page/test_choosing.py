@@ -25,7 +25,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
     assert not panel.locator("#hg-extend").is_visible()
     panel.locator("input[type=file]").set_input_files([tmp_path / "zorbia.txt", tmp_path / "plim.txt"])
     chat.page.get_by_label("Name of these documents").fill("Islands")
-    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_role("button", name="Index documents").click()
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     assert "Pablo Picasso" not in chat.ask("Who painted Guernica?")
     chat.choose("Documents", "Islands (2 passages) + all shared documents")
@@ -45,7 +45,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     assert "Plim" not in chat.ask("What is the capital of Zorbia?")
     assert chat.page.get_by_role("alert").filter(has_text="Error").count() == 0
-    assert chat.page.get_by_role("button", name="Index them").is_enabled()
+    assert chat.page.get_by_role("button", name="Index documents").is_enabled()
     chat.page.reload()
     chat.ready()
     notice.get_by_text("corpus “Islands” + sample").wait_for()
@@ -162,7 +162,7 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
         [tmp_path / "zorbia.txt", tmp_path / "plim.txt"]
     )
     chat.page.get_by_label("Name of these documents").fill("Islands")
-    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_role("button", name="Index documents").click()
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
     assert "Plim" in chat.ask("What is the capital of Zorbia?")
@@ -196,7 +196,7 @@ def test_review_of_queries(chat: Chat) -> None:
     chat.ready()
     form.get_by_text("Review the search queries, round 1").wait_for()
     form.locator("textarea").first.fill("Guernica Picasso")
-    form.get_by_role("button", name="Use what is ticked").click()
+    form.get_by_role("button", name="Use selected").click()
     chat.last.locator(".hg-answer").wait_for()
     chat.ended()
     assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
@@ -209,7 +209,7 @@ def test_review_of_queries(chat: Chat) -> None:
 @pytest.mark.slow
 def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 844})
-    chat.page.get_by_role("button", name="Picture and settings").click()
+    chat.page.get_by_role("button", name="Diagram and settings").click()
     chat.choose("Method", "OneR-Direct")
     chat.page.get_by_role("checkbox", name="evidence").check()
     chat.page.keyboard.press("Escape")
@@ -227,7 +227,7 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
         assert box is not None
         assert box["width"] > 390 * 0.37
     ticks.first.uncheck()
-    form.get_by_role("button", name="Use what is ticked").click()
+    form.get_by_role("button", name="Use selected").click()
     form.wait_for(state="detached")
     chat.ended()
     assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")

@@ -123,7 +123,7 @@ async def test_a_users_documents_have_an_end(documents: UserDocuments, uploads: 
     small = replace(documents, **quota)
     files = written(uploads, a__txt="Rain.", b__txt="Snow. " * 2_000)
     _, corpus = await added(small, "anna", files)
-    with pytest.raises(SettingsError, match=r"^your documents may have .* files and .* delete some before you add"):
+    with pytest.raises(SettingsError, match=r"^your documents are limited to .* files and .* delete some first"):
         await added(small, "anna", files[1:])
     await added(small, "bob", files[1:])
     await small.delete("anna", corpus["id"])
@@ -289,7 +289,7 @@ async def test_files_are_added_to_a_corpus_replaced_and_removed(documents: UserD
     assert (third["files"], third["passages"]) == (["c.jsonl", "d.txt"], 2)
     assert await documents.list_for("anna") == [third]
     assert (await changed(documents, third, remove=["c.jsonl"]))["files"] == ["d.txt"]
-    with pytest.raises(SettingsError, match="these are all of the files; delete the documents instead"):
+    with pytest.raises(SettingsError, match="that would remove all files; delete the documents instead"):
         await changed(documents, third, remove=["d.txt"])
     assert [name for name in kept_in(documents.folder) if name.endswith("jsonl")] == ["passages.jsonl"]
     with pytest.raises(SettingsError, match="no longer exist"):
@@ -303,7 +303,7 @@ async def test_a_change_that_fails_leaves_everything_as_it_was(
     before = kept_in(documents.folder)
     with pytest.raises(CorpusError, match="b"):
         await changed(documents, corpus, add=written(uploads, b__jsonl="no JSON\n"))
-    with pytest.raises(SettingsError, match="your documents may have 1 files"):
+    with pytest.raises(SettingsError, match="your documents are limited to 1 files"):
         await changed(replace(documents, quota_files=1), corpus, add=written(uploads, c__txt="Snow."))
     assert await documents.list_for("anna") == [corpus]
     assert resolve_retriever(documents.spec("anna", corpus["id"])).invoke("rain")

@@ -35,7 +35,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     chat.unfold("Add your own documents")
     chat.page.locator("#hg-documents input[type=file]").set_input_files([upload])
     chat.page.get_by_label("Name of these documents").fill(ATTACK)
-    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_role("button", name="Index documents").click()
     chat.page.get_by_text("passages indexed").wait_for()
     harmless(chat)
     chat.choose("Method", "MIGRES")
@@ -45,12 +45,12 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     chat.write(f"Who painted Guernica? {ATTACK}")
     form = chat.page.locator(".hg-review")
     for _ in range(12):
-        form.get_by_role("button", name="Approve as shown").or_(chat.last.locator(".hg-answer")).first.wait_for()
+        form.get_by_role("button", name="Approve as is").or_(chat.last.locator(".hg-answer")).first.wait_for()
         harmless(chat)
         if chat.last.locator(".hg-answer").count():
             break
         said = form.inner_text()
-        form.get_by_role("button", name="Approve as shown").click()
+        form.get_by_role("button", name="Approve as is").click()
         chat.page.wait_for_function("said => document.querySelector('.hg-review')?.innerText !== said", arg=said)
     chat.ended()
     harmless(chat)

@@ -65,7 +65,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
         assert not chat.page.locator("footer").filter(visible=True).count()
         assert chat.box.is_visible()
         backgrounds.append(str(chat.page.evaluate("getComputedStyle(document.body).backgroundColor")))
-        for side, name in (("#hg-left", "Menu"), ("#hg-right", "Picture and settings")):
+        for side, name in (("#hg-left", "Menu"), ("#hg-right", "Diagram and settings")):
             if width < 980:
                 assert not chat.page.locator(side).is_visible()
                 chat.page.get_by_role("button", name=name).press("Enter")
@@ -114,7 +114,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(chat: Chat) -> None:
     }
     assert wanted <= reached, reached
     assert any(name.startswith("4 steps") for name in reached), reached
-    assert {"Who painted Guernica?", "queries", "evidence", "Settings"} <= reached, reached
+    assert {"Who painted Guernica?", "Search queries", "Evidence", "Settings"} <= reached, reached
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_every_passage_opens_in_the_middle(chat: Chat) -> None:
 def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(settings={"use_method": "migres"}), viewport={"width": 390, "height": 844})
     chat.ask("Where was the painter of Guernica born?")
-    settings = chat.page.get_by_role("button", name="Picture and settings")
+    settings = chat.page.get_by_role("button", name="Diagram and settings")
     settings.click()
     method = chat.page.locator("#hg-method").bounding_box()
     assert method is not None

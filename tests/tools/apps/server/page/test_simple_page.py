@@ -15,7 +15,14 @@ from hopgraph.tools.apps.server.page.page_components import (
     parse_color,
     readable_on,
 )
-from hopgraph.tools.apps.server.page.texts import ENGLISH, LANGUAGES, read_problems, texts_by_language, texts_for
+from hopgraph.tools.apps.server.page.texts import (
+    ENGLISH,
+    LANGUAGES,
+    read_asset,
+    read_problems,
+    texts_by_language,
+    texts_for,
+)
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import build_index
 from support.servers.browsing import Chat, Open, Serve
@@ -103,7 +110,7 @@ def test_the_keyboard_is_enough(serve: Serve, open_chat: Open, tmp_path: Path) -
     chat.page.locator("#hg-documents input[type=file]").set_input_files(tmp_path / "texts" / "quon.txt")
     chat.page.get_by_text("uploaded", exact=True).wait_for()
     tab_to(chat, "Remove quon.txt")
-    tab_to(chat, "Index them")
+    tab_to(chat, "Index documents")
     press("Enter")
     chat.page.get_by_text("1 passage indexed.").wait_for()
 
@@ -140,11 +147,11 @@ def test_what_goes_wrong_is_said_in_the_browsers_language(serve: Serve, open_cha
     for name, content in refused.items():
         (tmp_path / name).write_bytes(content)
     chat.page.locator("#hg-documents input[type=file]").set_input_files([tmp_path / name for name in refused])
-    chat.page.get_by_text("Dateien der Art .exe können nicht gelesen werden").wait_for()
-    chat.page.get_by_role("button", name="Aufnehmen", exact=True).click()
+    chat.page.get_by_text("Dateityp .exe wird nicht unterstützt").wait_for()
+    chat.page.get_by_role("button", name="Dokumente indexieren", exact=True).click()
     chat.page.get_by_text("Keine der Dateien kann gelesen werden.").wait_for()
     lines = chat.page.locator("#hg-indexed li").all_inner_texts()
-    assert [line.split()[1:3] for line in lines] == [["sie", "ist"]] * 3
+    assert [line.split()[1] for line in lines] == ["ist"] * 3
     shown = chat.page.locator("body").inner_text()
     assert not [each["en"] for pattern, each in read_problems() if pattern.search(shown)]
 
@@ -174,17 +181,34 @@ def test_every_problem_is_one_that_the_code_reports() -> None:
 
 def test_a_problem_is_found_behind_what_it_is_about() -> None:
     german = texts_for("de")
-    assert german.problem("a: b.txt: the file is empty") == "a: b.txt: die Datei ist leer"
+    assert german.problem("a: b.txt: the file is empty") == "a: b.txt: ist leer"
     assert german.problem("the question has 9 characters; the limit is 5") == (
         "Die Frage hat 9 Zeichen; höchstens 5 sind möglich."
     )
-    about = "Method by the question · model offline:extractive · corpus sample (bundled sample)"
+    about = "Automatic method · model offline:extractive · corpus sample (bundled sample)"
     assert german.problem(about) == (
-        "Methode nach der Frage · Modell offline:extractive · Dokumente sample (mitgeliefertes Beispiel)"
+        "Automatische Methode · Modell offline:extractive · Dokumente sample (mitgeliefertes Beispiel)"
     )
     for line in ("", "another: thing", "x: " * 2_000):
         assert german.problem(line) == line
     assert ENGLISH.problem("the file is empty") == "the file is empty"
+
+
+@pytest.mark.parametrize(("language", "one_thousand"), [("en", "1,234"), ("de", "1.234"), ("fr", "1\u202f234")])
+def test_numbers_have_the_separators_of_the_language(language: str, one_thousand: str) -> None:
+    texts = texts_for(language)
+    assert texts.count("passages", 1234).startswith(f"{one_thousand} ")
+    assert f" {one_thousand} " in texts.problem("the question has 1,234 characters; the limit is 1,000")
+
+
+def test_zero_is_singular_in_french() -> None:
+    assert texts_for("fr").count("passages", 0) == "0 passage"
+    assert texts_for("de").count("passages", 0) == "0 Textstellen"
+
+
+def test_french_has_no_breaking_space_before_punctuation() -> None:
+    every = [*texts_by_language()["fr"].values(), *(each["fr"] for _, each in read_problems())]
+    assert [text for text in every if re.search(r" [:;?!»]|« |'", text)] == []
 
 
 def test_every_text_is_used() -> None:
@@ -192,7 +216,14 @@ def test_every_text_is_used() -> None:
     code = "".join(path.read_text("utf-8") for path in folder.iterdir() if path.suffix in (".py", ".js", ".html"))
     unused = [key for key in texts_by_language()["en"] if not re.search(rf'["\'.]{key}\b', code)]
     plural = [key for key in unused if not re.search(rf'"{re.sub("_(one|many)$", "", key)}"', code)]
-    assert [key for key in plural if not key.startswith(("stage_", "upload_", "review_"))] == []
+    assert [key for key in plural if not key.startswith(("stage_", "review_"))] == []
+
+
+def test_the_upload_script_has_the_texts_of_refused_uploads() -> None:
+    script = read_asset("uploads.js")
+    texts = [each for each in texts_by_language()["fr"] if each.startswith("upload_")]
+    assert len(texts) == 6
+    assert [key for key in texts if f'"{key}"' not in script] == []
 
 
 @pytest.mark.parametrize(

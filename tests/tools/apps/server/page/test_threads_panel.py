@@ -39,9 +39,9 @@ def test_new_choose_rename_delete(chat: Chat) -> None:
     assert not chat.page.get_by_role("button", name="Delete", exact=True).is_visible()
     chat.manage()
     chat.page.get_by_role("button", name="Delete", exact=True).click()
-    chat.page.get_by_role("button", name="Keep it").click()
+    chat.page.get_by_role("button", name="Cancel").click()
     chat.page.get_by_role("button", name="Delete", exact=True).click()
-    chat.page.get_by_role("button", name="Delete it").click()
+    chat.page.get_by_role("button", name="Yes, delete").click()
     assert titles(chat, 1) == ["Who wrote Frankenstein?"]
     assert chat.turns.count() == 0
     chat.page.reload()
