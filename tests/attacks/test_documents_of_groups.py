@@ -306,8 +306,8 @@ def test_a_file_says_who_may_ask_what(tmp_path: Path) -> None:
     [
         ({"documents": {"hr": "sample"}}, "must be set together"),
         ({"documents_of": "os:getcwd"}, "must be set together"),
-        ({"documents": {"h/r": "sample"}, "documents_of": "os:getcwd"}, "cannot be a name"),
-        ({"documents": {"own": "sample"}, "documents_of": "os:getcwd"}, "cannot be a name"),
+        ({"documents": {"h/r": "sample"}, "documents_of": "os:getcwd"}, "invalid name"),
+        ({"documents": {"own": "sample"}, "documents_of": "os:getcwd"}, "invalid name"),
         (
             {"documents": {"hr": "sample"}, "documents_of": "os:getcwd", "settings": {"retriever": "sample"}},
             "retriever: the app's documents are set by `documents`",

@@ -1,4 +1,4 @@
-"""Self-contained SVG pictures: no script or external font, an own background. Text widths; PNG."""
+"""Self-contained SVG pictures, without scripts or external fonts; text widths; conversion to PNG."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _FRAME_STYLE = """
 def frame_svg(
     parts: Iterable[str], heading: str, width: float, height: float, *, style: str, title: str = "", about: str = ""
 ) -> str:
-    """Return a picture made of SVG parts, with a heading; `title` and `about` are for screen readers."""
+    """Return a picture with a heading from SVG parts; `title` and `about` are for screen readers."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" font-family="{_FONTS}" role="img">',
@@ -40,13 +40,13 @@ def frame_svg(
     return clean("\n".join(lines))
 
 
-_SCALE, _MOST_PIXELS = 2, 100_000_000
+_SCALE, _MAX_PIXELS = 2, 100_000_000
 """Pixels per unit of the picture, so that small text stays sharp; and the maximum in total."""
 _PROBE = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{_FONTS}" width="20" height="20">{{}}</svg>'
 
 
 def render_png(svg: str) -> bytes:
-    """Return a PNG of one of our pictures at twice its size, or smaller if that would exceed 100 megapixels."""
+    """Return a PNG of one of our pictures at twice its size, or less if that would exceed 100 megapixels."""
     resvg = require("resvg_py", "png")
     empty, letter = (_PROBE.format(text) for text in ("", '<text x="2" y="16">A</text>'))
     if resvg.svg_to_bytes(svg_string=empty) == resvg.svg_to_bytes(svg_string=letter):
@@ -55,7 +55,7 @@ def render_png(svg: str) -> bytes:
             "or write the picture as svg"
         )
     width, height = map(float, svg.partition('viewBox="0 0 ')[2].partition('"')[0].split())
-    scale = min(_SCALE, (_MOST_PIXELS / (width * height)) ** 0.5)
+    scale = min(_SCALE, (_MAX_PIXELS / (width * height)) ** 0.5)
     return bytes(resvg.svg_to_bytes(svg_string=svg, width=round(width * scale)))
 
 
@@ -64,7 +64,7 @@ _BOLD = 1.18
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of a text in a font of this size, estimated on the large side, as the font is not known."""
+    """Return a generous estimate of a text's width at a font size, as the font is unknown."""
     return sum(map(_ems, text)) * size * (_BOLD if bold else 1.0)
 
 
@@ -75,7 +75,7 @@ def _ems(char: str) -> float:
         return 0.92
     if char.isascii():
         return 0.72 if char.isupper() else 0.62
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):  # marks stand above or below the letter before
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):  # combining marks have no width
         return 0.0
     if unicodedata.east_asian_width(char) in "WF" or char.isupper():
         return 1.05
@@ -83,9 +83,9 @@ def _ems(char: str) -> float:
 
 
 def wrap_text(text: str, size: float, width: float, *, most: int, bold: bool = False) -> list[str]:
-    """Return a text broken into lines of at most this width, at least one; a longer word is broken, too.
+    """Return a text broken into one or more lines of at most this width, breaking longer words.
 
-    A text that needs more than `most` lines ends in `…`.
+    A text that needs more than `most` lines is truncated, ending in `…`.
     """
     ems = width / size / (_BOLD if bold else 1.0)
     lines = list[str]()

@@ -1,4 +1,4 @@
-"""Displays for notebooks, with escaped texts: a method's drawing, what each node wrote, the answer, the run's tree."""
+"""Displays for notebooks: a method's graph, what each node wrote, the answer, the run's tree. All texts are escaped."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.retrieval.passage_metadata import name_citation
 from hopgraph.tools.text.sanitize import truncate_line
 
-_MOST = 160  # characters of a field that a table shows
-_NOT_SHOWN = frozenset({"calls", "usage", "started_at", "question"})
+_MAX_CHARACTERS = 160  # of a field in a table
+_HIDDEN_FIELDS = frozenset({"calls", "usage", "started_at", "question"})
 """Bookkeeping, and the question, which never changes."""
 
 
@@ -30,7 +30,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A graph in Mermaid's language, which JupyterLab draws."""
+    """A graph in Mermaid syntax, which JupyterLab draws."""
 
     mermaid: str = field(repr=False)
 
@@ -40,7 +40,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class Card:
-    """A piece of HTML with escaped texts."""
+    """HTML with escaped texts."""
 
     html: str = field(repr=False)
 
@@ -50,9 +50,9 @@ class Card:
 
 @dataclass(frozen=True)
 class Walk:
-    """A finished run: its question, its step events, its end state and (node, what it wrote) in order.
+    """A finished run: its question, step events and final state, and (node, what it wrote) in order.
 
-    Parallel branches come one after the other, in the order in which the graph started them.
+    Parallel branches follow one another in the order in which the graph started them.
     """
 
     title: str
@@ -62,19 +62,19 @@ class Walk:
     writes: list[tuple[str, Mapping[str, Any]]]
 
     def steps(self) -> Card:
-        """A table with one row for each field that a node wrote."""
+        """Return a table with a row for each field that a node wrote."""
         rows = "".join(
             f"<tr><td><b>{escape(node)}</b></td><td>{escape(name)}</td>"
-            f'<td style="text-align:left">{escape(truncate_line(str(cast("Any", value)), _MOST))}</td></tr>'
+            f'<td style="text-align:left">{escape(truncate_line(str(cast("Any", value)), _MAX_CHARACTERS))}</td></tr>'
             for node, written in self.writes
             for name, value in written.items()
-            # `prepare` also writes LangGraph's orders to overwrite a field.
-            if name not in _NOT_SHOWN and value and isinstance(value, str | int | float | list | dict)
+            # Other types are LangGraph's `Overwrite`, which `prepare` writes.
+            if name not in _HIDDEN_FIELDS and value and isinstance(value, str | int | float | list | dict)
         )
         return Card(f"<table><tr><th>node</th><th>writes</th><th>value</th></tr>{rows}</table>")
 
     def answer(self) -> Card:
-        """The answer, or that there is none, with the quoted sentences."""
+        """Return the answer, or that there is none, with the quoted sentences."""
         quotes = "".join(
             f"<li>{escape(name_citation(each))}: “{escape(each['quote'])}”</li>" for each in self.result["citations"]
         )
@@ -86,12 +86,12 @@ class Walk:
 
 
 def draw(method: Any) -> Diagram:
-    """Draw a graph: a method's, by its name, or a compiled graph. Raises SettingsError for an unknown name."""
+    """Draw a method's graph, by name, or a compiled graph; a SettingsError for an unknown name."""
     return Diagram(_graph_of(method).get_graph().draw_mermaid())
 
 
 def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
-    """Run a method, by its name, or a compiled graph; return what each node wrote, also those of subgraphs."""
+    """Run a method, by name, or a compiled graph; return what each node wrote, including those of subgraphs."""
     graph = _graph_of(method)
     events: list[Any] = []
     started: dict[str, list[Mapping[str, Any]]] = {}
@@ -115,10 +115,10 @@ def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
 def _writes(
     started: Mapping[str, list[Mapping[str, Any]]], written: Mapping[str, Mapping[str, Any]], owner: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each node with what it wrote; in place of a subgraph, which repeats what its nodes wrote, its nodes.
+    """Yield each node with what it wrote, replacing subgraphs, which repeat what their nodes wrote, by their nodes.
 
-    `started` has the tasks that each subgraph's task started, as only those of one graph start in a fixed order, and
-    under "" those of the whole graph; `written` what each task wrote, by its id.
+    `started` has the tasks started by each subgraph's task, or, under "", by the top graph: only within one graph is
+    the order fixed. `written` has what each task wrote, by task id.
     """
     for task in started[owner]:
         if task["id"] in started:

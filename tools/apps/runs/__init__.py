@@ -1,1 +1,1 @@
-"""One run for people: as lines, as a tree, as a picture; and as a JSON record."""
+"""Displays of one run: as lines, a tree, or a picture; and its JSON record."""

@@ -1,4 +1,4 @@
-"""A run as plain JSON: what `hopgraph ask --json` prints, an evaluation stores and a drawing reads."""
+"""A run as plain JSON, as `hopgraph ask --json` prints it, an evaluation stores it, and a drawing reads it."""
 
 import json
 import math
@@ -29,18 +29,18 @@ _RUN: TypeAdapter[SavedRun] = TypeAdapter(SavedRun)
 
 
 def read_run(path: Path) -> SavedRun:
-    """Return a saved run, without the other fields of the file; RunError if it is none."""
+    """Return a saved run, without the file's other fields; RunError if it is not one."""
     try:
         return _RUN.validate_python(json.loads(read_source(path, pipe=True)))
     except ValidationError as error:
-        problem = f"no run: {format_error(error, whole='the file')}"
+        problem = f"not a saved run: {format_error(error, whole='the file')}"
     except (ValueError, RecursionError):
-        problem = "no JSON"
-    raise RunError(f"{path}: {problem}; use a file made by: hopgraph ask … --json > FILE, or --save FILE")
+        problem = "not JSON"
+    raise RunError(f"{path}: {problem}; use a file written by: hopgraph ask … --json > FILE, or --save FILE")
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:
-    """Return a run as plain JSON, with all settings that it takes to repeat it, without API keys."""
+    """Return a run as plain JSON, with all settings needed to repeat it, without API keys."""
     model, retriever = describe_settings(settings)
     record = {
         "question": state["question"],

@@ -1,4 +1,4 @@
-"""Each kind of event as lines: a case in the function of its topic; others are shown by name."""
+"""Lines for each type of event: a case in the function of its topic; unknown events are shown by name."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _WRITTEN_BY = {
 
 
 def event_lines(event: Event, view: EventView) -> list[Line]:
-    """Return the lines of an event; none where they would repeat what is shown elsewhere."""
+    """Return the lines of an event; none if they would repeat what is shown elsewhere."""
     for topic in _TOPICS:
         if (lines := topic(event, view)) is not None:
             return lines
@@ -32,7 +32,7 @@ def event_lines(event: Event, view: EventView) -> list[Line]:
 
 
 def _plain(value: object, view: EventView) -> str:
-    """Return a value of an unknown event as people write it."""
+    """Return a value of an unknown event as readable text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     several = isinstance(value, list | tuple)
@@ -118,7 +118,7 @@ def _filtered(event: events.Filtered, view: EventView) -> list[Line]:
 
 
 def _cut_spans(text: str, edges: Sequence[int]) -> str:
-    """Return the parts of a text from the first edge to the second, from the third to the fourth and so on."""
+    """Return the parts of a text between the first and second edge, the third and fourth, and so on."""
     parts = (text[start:end].strip() for start, end in zip(edges[::2], edges[1::2], strict=False))
     return " … ".join(filter(None, parts))
 

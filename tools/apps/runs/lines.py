@@ -1,4 +1,4 @@
-"""A line of a run's narration, and what it needs in addition to its event."""
+"""A line of a run's narration, and the context in which an event is formatted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Line:
     """On one line; safe for a terminal."""
     style: Style = "plain"
     mark: str = ""
-    """A sign before the text; wrapped lines are indented behind it."""
+    """A sign before the text; wrapped lines are indented past it."""
 
 
 @dataclass
@@ -35,14 +35,14 @@ class EventView:
     passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
     """Passages found so far, by id, for titles and sentences."""
     parallel: bool = False
-    """True if the superstep has more events of this kind, so that each must name its query."""
+    """Whether the superstep has several events of this type, so that each must name its query."""
     named: dict[str, str] = field(default_factory=dict[str, str])
-    """Titles that searches told, by id, of passages that may still be inside a subgraph."""
+    """Titles from search events, by passage id, as the passages may still be inside a subgraph."""
     statements: set[str] = field(default_factory=set[str])
-    """The statements that earlier lines showed."""
+    """Statements shown in earlier lines."""
 
     def query(self, text: str) -> str:
-        """Return `“query”: ` where several queries run in parallel; else nothing."""
+        """Return `“query”: ` if several queries run in parallel; else an empty string."""
         return f"“{sanitize_line(text)}”: " if self.parallel else ""
 
     def question(self, text: str) -> str:
@@ -66,6 +66,6 @@ class EventView:
         return " · ".join([*map(self.title, listed), *([f"{rest:,} more"] if rest else [])])
 
     def count(self, passage_ids: Sequence[str], noun: str = "passage") -> str:
-        """Return a count with the titles: `2 passages: Berlin · Riga`; without any, only the count."""
+        """Return a count, with titles if there are any: `2 passages: Berlin · Riga`."""
         count = pluralize(len(passage_ids), noun)
         return f"{count}: {self.titles(passage_ids)}" if passage_ids else count

@@ -17,9 +17,9 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 @dataclass
 class Narrator(EventView):
-    """Turns step events into lines, superstep by superstep, in a fixed order, whichever branch was faster.
+    """Converts step events to lines, superstep by superstep, in a fixed order, whichever branch was faster.
 
-    A request that is sent again has its line at once, since it says why nothing else happens.
+    A retried request has its line at once, as it explains the delay.
     """
 
     events: list[StepEvent] = field(default_factory=list[StepEvent])
@@ -28,7 +28,7 @@ class Narrator(EventView):
     _hop: int | None = None
 
     def add_event(self, event: StepEvent) -> list[Line]:
-        """Take an event; return the lines of the previous superstep if this event starts a new one."""
+        """Add an event; return the lines of the previous superstep if this event starts a new one."""
         lines = self.flush() if self._waiting and event["step"] != self._waiting[-1]["step"] else []
         self.events.append(event)
         if event["event"] == Retrying.event:
@@ -37,12 +37,12 @@ class Narrator(EventView):
         return lines
 
     def add_passages(self, passages: Iterable[Passage]) -> list[Line]:
-        """Take the passages of the state after a superstep; return that superstep's lines."""
+        """Add the passages of the state after a superstep; return that superstep's lines."""
         self.passages.update((passage["id"], passage) for passage in passages)
         return self.flush()
 
     def flush(self) -> list[Line]:
-        """Return the lines of events that wait for the end of their superstep."""
+        """Return the lines of pending events, which wait for the end of their superstep."""
         waiting, self._waiting = sorted(self._waiting, key=event_order), []
         events = _results_after_queries(waiting)
         counts = Counter(map(type, events))
@@ -64,9 +64,9 @@ class Narrator(EventView):
 
 
 def _results_after_queries(steps: list[StepEvent]) -> list[Event]:
-    """Return the records of events, with what each query found after it, where a node reports all queries first.
+    """Return the records of events, with each query's results right after it, even if a node reports all queries first.
 
-    Of several equal queries of one task the first found what is reported first.
+    Results of equal queries in one task are assigned in order.
     """
     waiting, places = defaultdict[tuple[str, str], deque[int]](deque), list[int]()
     events = [parse_event(step) for step in steps]

@@ -1,7 +1,7 @@
-"""A run's tree as a picture: cards below one another with the branches they hang from, the answer below.
+"""A run's tree as a picture: cards below one another, connected by branches, with the answer at the bottom.
 
-A sign, a word and the border show what became of a node, so that it can be read without colour. Cards have class names:
-`draw_run_svg` adds a style, a page has its own for light and dark.
+A sign, a word and the border show the outcome of a node, so that colour is not needed. Cards have class names, for
+which `draw_run_svg` adds a style, and the chat page has its own.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ _FONTS: Final = {
     "gap": (12.0, False, 6.0),
 }
 """Size, weight and height of a line of text, by its class."""
-_MAX_READ = 10_000  # characters of a text that are read; more than a card has room for
+_MAX_READ = 10_000  # characters of a text that are processed; more than fit on a card
 _STAR = (
     '<polygon class="star" transform="translate({:.1f} {:.1f})" '
     'points="0,-6.5 1.6,-2.3 6.2,-2 2.7,0.9 3.8,5.3 0,2.8 -3.8,5.3 -2.7,0.9 -6.2,-2 -1.6,-2.3"/>'
@@ -40,7 +40,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "answered": (_CHECK, "#116329"),
     "unknown": ("M-2.2 -1.8C-2.2 -5 2.6 -5 2.3 -1.8C2.1 -0.2 0 -0.3 0 1.4M0 4V4.1", "#b3261e"),
 }
-"""The path in the sign's circle, around its centre, and the colour of the status's word. Shapes need no font."""
+"""The path in the sign's circle, around its centre, and the colour of the status's word. Paths do not need a font."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ _STYLE = """
 
 
 def draw_run_svg(tree: RunTree, title: str) -> str:
-    """Return the picture of a run's tree; the same for the same tree."""
+    """Return the picture of a run's tree; equal trees give equal pictures."""
     body, bottom = draw_cards(group_paragraphs(tree.root), _SIZES, _SIZES.margin + 34)
     end, bottom = _end(tree, bottom + 14)
     return frame_svg(
@@ -124,7 +124,7 @@ def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
 
 
 def draw_cards(root: RunNode, sizes: CardSizes, top: float) -> tuple[list[str], float]:
-    """Draw all cards from the top; return the parts, branches first, and the lower edge."""
+    """Draw all cards from the top down; return the parts, branches first, and the bottom edge."""
     step = min(sizes.indent, sizes.most_indent / max(tree_depth(root), 1))
     branches, cards = list[str](), list[str]()
     waiting, y = [(root, sizes.margin, 0.0)], top
@@ -138,12 +138,12 @@ def draw_cards(root: RunNode, sizes: CardSizes, top: float) -> tuple[list[str], 
             branches.append(f'<path class="{kind}" d="M{x - step / 2:.1f} {above:.1f}V{middle:.1f}H{x:.1f}"/>')
         waiting += [(child, x + step, y + height) for child in reversed(node.children)]
         y += height + sizes.gap
-    branches.sort(key=lambda branch: "evidence" in branch)  # so that these are on top
+    branches.sort(key=lambda branch: "evidence" in branch)  # draw evidence on top
     return [*branches, *cards], y - sizes.gap
 
 
 def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, float]:
-    """Draw a card with sign, word and label on a line above the text; return it with its height."""
+    """Draw a card, with sign, word and label on a line above the text; return it and its height."""
     width = sizes.width - sizes.margin - x
     room, (style, most) = width - 2 * _PADDING, ("asked", 6) if node.kind == "question" else ("text", 4)
     lines = _wrap(style, node.text, room, most) or [(style, "")]
@@ -182,7 +182,7 @@ def _sign(status: Status, x: float, y: float) -> str:
 
 
 def _wrap(style: str, text: str, width: float, most: int) -> list[_TextLine]:
-    """Break untrusted text into lines; none for a text that is empty."""
+    """Break untrusted text into lines; no lines for an empty text."""
     line, (size, bold, _) = sanitize_line(text[:_MAX_READ]), _FONTS[style]
     return [(style, part) for part in wrap_text(line, size, width, most=most, bold=bold)] if line else []
 

@@ -1,4 +1,4 @@
-"""A run as a tree, and what every display of it shares; texts are untrusted, each display makes them safe."""
+"""A run as a tree, with functions shared by all its displays. Texts are untrusted; each display sanitizes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -7,22 +7,21 @@ from typing import Final, Literal
 from hopgraph.state import Citation
 
 RUN_ROOT = "0"
-"""The id of the root, the question that was asked."""
+"""The id of the root, the original question."""
 
 RunNodeKind = Literal["question", "query", "paragraph", "knowledge", "statement", "thought", "answer", "rest"]
 """The kind of a node.
 
-A `question` (the one asked, a part of it, a hop's), a `query` that was searched, a `paragraph` (or the several
-that a chain read at once), `knowledge` that the model wrote itself, a `statement` extracted from paragraphs, a
-`thought`, an `answer` that is not the last: a sample, or one on the way; the `rest` that `limit_nodes` left out.
+A `question` (the original one, a sub-question, a hop's), a searched `query`, a `paragraph` (or several that a chain
+read at once), `knowledge` written by the model itself, a `statement` extracted from paragraphs, a `thought`, an
+`answer` that is not final (a sample or an interim one), or the `rest` that `limit_nodes` left out.
 """
 
 Status = Literal["open", "expanded", "found", "accepted", "rejected", "pruned", "answered", "unknown"]
 """The outcome of a node.
 
-`open`: not worked on yet. `expanded`: continued: a question was decomposed, a query or a path searched.
-`found`: there, and not judged. `accepted` and `rejected`: judged. `pruned`: set aside before it was judged.
-`answered` and `unknown`: how a question ended.
+`open`: not processed yet. `expanded`: a question was decomposed, a query or a path searched. `found`: not judged.
+`accepted`, `rejected`: judged. `pruned`: dropped before it was judged. `answered`, `unknown`: a question's outcome.
 """
 
 _WORDS: Final[dict[tuple[RunNodeKind, Status], str]] = {
@@ -50,7 +49,7 @@ SETTLED: Final = {
     "questions": "max_questions is reached",
     "budget": "the budget is used up",
 }
-"""How a question of a tree was settled, in words."""
+"""Descriptions of how a question of a tree was settled."""
 
 
 @dataclass
@@ -68,15 +67,15 @@ class RunNode:
     """Its role in the method, e.g. `hop 2` or `external query`; may be empty."""
     status: Status = "open"
     answer: str = ""
-    """Short; empty if there is none, or if it is the text."""
+    """The short answer; empty if there is none, or if it is the text."""
     note: str = ""
     """The reason for the status, in the method's or the model's words; may be empty."""
     query: str = ""
-    """The query searched below it if that is not its text; may be empty."""
+    """The query searched below it, if different from its text; may be empty."""
     passage_ids: list[str] = field(default_factory=list[str])
     """The passages that it represents or cites."""
     evidence: bool = False
-    """True if the run's answer is based on it, or on something below it; never set for the root."""
+    """Whether the run's answer is based on it or on a node below it; never set for the root."""
     children: list["RunNode"] = field(default_factory=list["RunNode"])
     """In the order of the run."""
 
@@ -101,7 +100,7 @@ class RunTree:
     nodes: list[RunNode]
     """The root first, each node before its children."""
     answer: str = ""
-    """Empty without one, and until the run has ended."""
+    """Empty if there is none, and until the run has ended."""
     stop_reason: str = ""
     """Empty until the run has ended."""
     quotes: list[Citation] = field(default_factory=list[Citation])
@@ -109,12 +108,12 @@ class RunTree:
 
     @property
     def root(self) -> RunNode:
-        """The question that was asked."""
+        """The original question."""
         return self.nodes[0]
 
     @property
     def is_multi_step(self) -> bool:
-        """Return whether the run did more than one search, so that its tree says more than the list of its steps."""
+        """Return whether the run did more than one search, so that its tree adds to the list of steps."""
         return any(node.parent and (node.kind in ("question", "query") or node.query) for node in self.nodes)
 
 
@@ -128,7 +127,7 @@ def walk_tree(root: RunNode) -> Iterator[tuple[RunNode, int]]:
 
 
 def tree_depth(root: RunNode) -> int:
-    """Return the number of levels below a node; 0 for none."""
+    """Return the number of levels below a node."""
     return max(depth for _, depth in walk_tree(root))
 
 
@@ -138,7 +137,7 @@ def tree_size(root: RunNode) -> int:
 
 
 def keep_evidence(root: RunNode) -> RunNode:
-    """Return the root with those nodes below it that the run's answer rests on; their parents are among them."""
+    """Return the tree reduced to the nodes that support the run's answer, which include their parents."""
     made: dict[str, RunNode] = {}
     for node, _ in reversed(list(walk_tree(root))):
         made[node.id] = replace(node, children=[made[child.id] for child in node.children if child.evidence])
@@ -164,14 +163,14 @@ def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
 
 
 def limit_nodes(root: RunNode, most: int) -> RunNode:
-    """Return the tree with at most `most` nodes, and a last child below each that lost some, with their number.
+    """Return the tree with at most `most` nodes; a node that lost descendants gets a last child with their number.
 
-    Those on the way to the answer stay first, then those near the root, earlier ones before later ones.
+    Nodes on the path to the answer have priority, then those near the root, earlier before later ones.
     """
     order = sorted(walk_tree(root), key=lambda entry: entry[1])
     if len(order) <= most:
         return root
-    # The parents of evidence are evidence, so no node stays without its parent.
+    # Parents of evidence are evidence, so every kept node's parent is kept.
     first = sorted(order[1:], key=lambda entry: (not entry[0].evidence, entry[1]))
     kept = {root.id, *(node.id for node, _ in first[: most - 1])}
     made: dict[str, RunNode] = {}

@@ -1,4 +1,4 @@
-"""Build a run's tree from its events: each kind has a case in the function of its topic, or is in `UNDRAWN_EVENTS`."""
+"""Build a run's tree from its events: each type has a case in the function of its topic, or is in `UNDRAWN_EVENTS`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import EVENTS, Event, TreeNode, event_order, parse_event
 from hopgraph.tools.apps.runs.run_tree import RUN_ROOT, SETTLED, RunNode, RunNodeKind, RunTree, Status
 
-_SEARCHABLE = frozenset({"question", "query", "thought"})  # the kinds of nodes whose text is searched
+_SEARCHABLE = frozenset({"question", "query", "thought"})  # kinds of nodes whose text is searched
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
-"""A path that needs more stays open until it is searched."""
+"""A path with the verdict `search` stays open until it is searched."""
 UNDRAWN_EVENTS = (
     events.RetrievalDecided,
     events.TopicNamed,
@@ -26,14 +26,14 @@ UNDRAWN_EVENTS = (
     events.Replied,
     events.Approved,
 )
-"""The kinds of events that the tree does not show, or shows through others."""
+"""Events that the tree does not show, or shows through others."""
 TREE_EVENTS = frozenset(kind.event for kind in EVENTS if kind not in UNDRAWN_EVENTS)
-"""The kinds of events that change the tree, by their names on the wire."""
+"""Names of the events that change the tree."""
 
 
 @dataclass
 class TreeBuilder:
-    """A tree in the making. No node ever changes its parent, so that it stays a tree."""
+    """A tree under construction. Nodes never change their parents, so it remains a tree."""
 
     question: str
     nodes: dict[str, RunNode] = field(default_factory=dict[str, RunNode])
@@ -42,7 +42,7 @@ class TreeBuilder:
     searched: set[str] = field(default_factory=set[str])
     """The ids of nodes whose text was searched."""
     used: set[str] = field(default_factory=set[str])
-    """The ids of the evidence that the last decision rests on."""
+    """The ids of the evidence that the last decision is based on."""
     interim: str = ""
     """The latest answer, which may be the final one."""
     end: events.Answered | None = None
@@ -51,7 +51,7 @@ class TreeBuilder:
         self.nodes[RUN_ROOT] = RunNode(RUN_ROOT, "question", parent="", text=self.question)
 
     def add(self, kind: RunNodeKind, text: str, key: str = "", parent: str = RUN_ROOT, **about: Any) -> RunNode:
-        """Return the node of this id, else a new one with the fields `about`; below the root where no parent is."""
+        """Return the node with this id, added with the fields `about` if new; an unknown parent becomes the root."""
         key = key or next(fresh for number in count(1) if (fresh := f"{kind}{number}") not in self.nodes)
         if key not in self.nodes:
             above = self.nodes.get(parent, self.nodes[RUN_ROOT])
@@ -60,7 +60,7 @@ class TreeBuilder:
         return self.nodes[key]
 
     def add_titles(self, passage_ids: Iterable[str], titles: Iterable[str]) -> None:
-        """Remember the titles of passages."""
+        """Add titles of passages."""
         self.titles.update((key, title) for key, title in zip(passage_ids, titles, strict=False) if title)
 
     def title(self, passage_id: str) -> str:
@@ -68,9 +68,9 @@ class TreeBuilder:
         return self.titles.get(passage_id) or passage_id
 
     def asker(self, text: str) -> RunNode | None:
-        """Return the node that a searched text belongs to: the last open one with it, else the last; None for none.
+        """Return the node that a searched text belongs to: the last open one with it, else the last one with it.
 
-        The text may begin with a question and go on with earlier answers.
+        The text may be a question followed by earlier answers. None if there is no such node.
         """
         asking = [node for node in self.nodes.values() if node.kind in _SEARCHABLE]
         asked = [node for node in asking[1:] if node.kind == "question" and node.text]
@@ -80,21 +80,21 @@ class TreeBuilder:
         return (unsearched or same or [None])[-1]
 
     def place(self, query: str) -> RunNode:
-        """Return the node below which a query's passages hang: the one that asks it, else the root."""
+        """Return the parent of a query's passages: the node that asks the query, else the root."""
         return self.asker(query) or self.nodes[RUN_ROOT]
 
     def belongs_to_review(self, query: str) -> bool:
-        """Return whether a path of paragraphs was searched with this query; its passages are added when it is grown."""
+        """Return whether a path of paragraphs was searched with this query, whose passages are added by `Grown`."""
         return any(node.kind == "paragraph" and node.query == query for node in self.nodes.values())
 
     def paragraph(self, parent: RunNode, passage_id: str, linked_from: str = "") -> RunNode:
-        """Return a search's paragraph, which is added as found if it is new; a link has brought it from a title."""
+        """Return a search's paragraph, adding it as `found` if it is new; `linked_from` is a title that links to it."""
         key, title = f"{parent.id}/{passage_id}", self.title(passage_id)
         note = f"by a link from {linked_from}" if linked_from else ""
         return self.add("paragraph", title, key, parent.id, status="found", note=note, passage_ids=[passage_id])
 
     def judge(self, parent: RunNode, kept: Mapping[str, str]) -> None:
-        """Accept paragraphs of a search, by their passages' ids with notes that may be empty, and reject its others."""
+        """Accept the paragraphs of a search in `kept` (passage id → note, possibly empty), and reject the others."""
         if parent.status == "open":
             parent.status = "expanded"
         for node in parent.children:
@@ -106,7 +106,7 @@ class TreeBuilder:
 
 
 def build_tree(question: str, steps: Iterable[StepEvent]) -> RunTree:
-    """Return the tree of a run's events so far, in any order; an empty question is replaced by that of the events."""
+    """Return the tree of a run's events so far, in any order; an empty question is taken from the events."""
     builder = TreeBuilder(question)
     for step in sorted(steps, key=event_order):
         grow(parse_event(step), builder)
@@ -122,10 +122,10 @@ def build_tree(question: str, steps: Iterable[StepEvent]) -> RunTree:
 
 
 def _mark_evidence(tree: RunTree, used: set[str]) -> None:
-    """Mark what the answer is based on, and the path to it.
+    """Mark the nodes that the answer is based on, and their ancestors.
 
-    The decision may name reviewed paths, or statements, which rest on paragraphs of their query. Else it is what
-    was accepted, or was answered, by a cited passage; a passage that was not judged counts where it was found first.
+    The decision may name reviewed paths, or statements, which are based on paragraphs of their query. Otherwise these
+    are the accepted or answered nodes with a cited passage; an unjudged passage counts where it was found first.
     """
     nodes = tree.nodes
     basis = [node for node in nodes if node.id in used and node.kind in ("paragraph", "statement")]
@@ -151,7 +151,7 @@ def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
 
 
 def grow(event: Event, tree: TreeBuilder) -> bool:
-    """Change the tree by an event; return whether its kind has a place in it."""
+    """Apply an event to the tree; return whether the tree handles its type."""
     topics = (_add_search, _add_reading, _add_statements, _add_samples, _add_question, _add_hop, _add_path, _add_stage)
     return any(topic(event, tree) for topic in topics)
 
@@ -209,7 +209,7 @@ def _add_reading(event: Event, tree: TreeBuilder) -> bool:
             tree.judge(tree.place(event.query), dict.fromkeys(event.passage_ids, ""))
         case events.Compressed():
             place = tree.place(event.query)
-            # Paragraphs may be read in several turns, so that one that was kept before stays.
+            # Paragraphs may be compressed in several batches; those kept before stay.
             kept = [node for node in place.children if node.kind == "paragraph" and node.status == "accepted"]
             before = {node.passage_ids[0]: node.note for node in kept if node.note}
             tree.judge(place, before | {each["passage_id"]: each["text"] for each in event.kept})
@@ -255,7 +255,7 @@ def _add_samples(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Sampled(answers=answers) | events.Shortened(sampled=answers):
             if isinstance(event, events.Shortened) and len(answers) == 1:
-                return True  # the only answer has no need of a node
+                return True  # a single answer does not need a node
             for number, answer in enumerate(answers, start=1):
                 label, status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
                 tree.add("answer", answer or "no answer", f"s{number}", label=label, status=status)
@@ -389,7 +389,7 @@ def _add_path(event: Event, tree: TreeBuilder) -> bool:
 
 
 def _add_paragraphs(tree: TreeBuilder, node: TreeNode) -> RunNode:
-    """Add a path's last paragraphs; they replace the bare results of its search."""
+    """Add a path's last paragraphs, replacing the plain results of its search."""
     keys = node["passage_ids"]
     tree.add_titles(keys, node["titles"])
     for bare in [tree.nodes.get(f"{node['parent']}/{key}") for key in keys]:

@@ -1,4 +1,4 @@
-"""A run's tree as text, on a terminal and in a file."""
+"""A run's tree as text, for a terminal or a file."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -23,16 +23,16 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "answered": ("✓", "green"),
     "unknown": ("?", "red"),
 }
-"""A sign for each status, next to its word, so that colours are not needed; and its style."""
+"""Sign and style of each status; with the sign, colours are not needed."""
 _MAX_TEXT, _MAX_NOTE = 160, 120
 """Characters of a node's text, and of each of its notes, unless texts are shown in full."""
 _GUIDE, _MIN_WIDTH = 4, 20
-"""Columns of a level's guide, and the fewest that a text gets."""
-_ENDLESS = 1 << 24  # columns of a line that is not to be broken
+"""Columns per level of indentation, and the minimum for a text."""
+_UNLIMITED = 1 << 24  # columns, so that lines are not broken
 
 
 def ascii_signs(text: Text) -> Text:
-    """Return a text with our signs in ASCII, for a terminal that supports no others."""
+    """Return a text with our signs in ASCII, for terminals that only support ASCII."""
     return Text("\n").join(Text(to_ascii(str(part)), part.style) for part in text.split("\n"))
 
 
@@ -48,7 +48,7 @@ def _tree_lines(root: RunNode, console: Console, options: ConsoleOptions, *, ful
     while waiting:
         node, branch = waiting.pop()
         waiting += [(child, branch.add(label(child))) for child in node.children]
-    # Deep down a narrow terminal has no column left and breaks lines itself.
+    # At great depth a narrow terminal has no columns left, and wraps lines itself.
     width = max(options.max_width, _GUIDE * tree_depth(root) + _MIN_WIDTH)
     options = options.update(width=width, no_wrap=False, overflow="fold")
     return [_strip(line) for line in console.render_lines(tree, options, pad=False)]
@@ -81,16 +81,16 @@ def _strip(line: list[Segment]) -> list[Segment]:
 
 
 def terminal_tree(console: Console, question: str, events: Iterable[StepEvent], *, full: bool) -> list[list[Segment]]:
-    """Return the lines of a run's tree so far, with texts in full or truncated; none while it adds nothing."""
+    """Return the lines of a run's tree so far, with full or truncated texts; empty if the run has a single step."""
     tree = build_tree(question, events)
     root = group_paragraphs(tree.root, titles=None if full else 3)
     return _tree_lines(root, console, console.options, full=full) if tree.is_multi_step else []
 
 
 def draw_run_text(tree: RunTree, title: str) -> str:
-    """Return a run's tree with its end as plain text: a line or more for each node, all signs in ASCII."""
+    """Return a run's tree and answer as plain text: one or more lines per node, with signs in ASCII."""
     console = Console(color_system=None)
-    options = console.options.update(width=_ENDLESS)
+    options = console.options.update(width=_UNLIMITED)
     options.encoding = "ascii"
     nodes = _tree_lines(group_paragraphs(tree.root), console, options, full=True)
     lines = [title, "=" * len(title), "", *("".join(segment.text for segment in line) for line in nodes)]

@@ -138,14 +138,14 @@ def test_a_folder_to_save_to_is_refused_before_anything_is_asked(run: Run, tmp_p
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "no JSON"),
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "no run: the file: "),
-        ("{}", "no run: question: Field required"),
-        ('{"question": "q", "method": "m", "trace": [1]}', "no run: trace.0"),
-        ('{"question": "q", "method": "m", "trace": [{"event": "query"}]}', "no run: trace.0.node"),
-        ('{"question": 1, "method": "m", "trace": []}', "no run: question: "),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a saved run: the file: "),
+        ("{}", "not a saved run: question: Field required"),
+        ('{"question": "q", "method": "m", "trace": [1]}', "not a saved run: trace.0"),
+        ('{"question": "q", "method": "m", "trace": [{"event": "query"}]}', "not a saved run: trace.0.node"),
+        ('{"question": 1, "method": "m", "trace": []}', "not a saved run: question: "),
     ],
 )
 def test_a_file_that_is_no_run_is_refused_in_one_line(content: str, said: str, run: Run, tmp_path: Path) -> None:

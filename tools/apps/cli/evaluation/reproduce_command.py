@@ -18,7 +18,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import Terminal, question_s
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import settings_for
-from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
+from hopgraph.tools.apps.evaluation.batch.question_job import is_external
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_missing_gold, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, share_corpus
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
@@ -192,7 +192,7 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     """Return the command that makes a run; only `reproduce` runs an experiment."""
     is_experiment = options.methods in EXPERIMENTS
     given = {name: getattr(options, name) for name in _PRINTED_OPTIONS}
-    if is_of_others(options.methods):
+    if is_external(options.methods):
         given["methods"] = METHODS[options.methods].place
     if is_experiment:
         given |= {"methods": None, "out": _out(reproduced)}

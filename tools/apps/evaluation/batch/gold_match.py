@@ -1,4 +1,4 @@
-"""Which gold passages a corpus has, by id, title or text: reported before any model call."""
+"""Find a data set's gold passages in a corpus, by id, title or text, before any model call."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from hopgraph.tools.retrieval.index_folder import index_folder
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
-_LONGEST_QUERY = 300  # characters
+_MAX_QUERY = 300  # characters
 
 
 class GoldMatch(NamedTuple):
@@ -22,7 +22,7 @@ class GoldMatch(NamedTuple):
 
     by: GoldBy
     questions: list[EvalQuestion]
-    """With the corpus's ids if they were matched by text."""
+    """The questions, with the corpus's ids if passages were matched by text."""
     found: int | None = None
     """Number of gold passages in the corpus; None if unknown."""
     sought: int | None = None
@@ -30,7 +30,7 @@ class GoldMatch(NamedTuple):
 
 @dataclass
 class _Gold:
-    """Gold passages by name, and which of them were seen; texts are compared without white space and case."""
+    """Gold passages, and which of them were seen; texts are compared ignoring white space and case."""
 
     ids: Collection[str]
     titles: Collection[str]
@@ -42,7 +42,7 @@ class _Gold:
     """The data set's id → the corpus's."""
 
     def look_through(self, passages: Iterable[StoredPassage]) -> None:
-        """Record which gold passages are among these, until all ids are found."""
+        """Record the gold passages among these, until all ids are found."""
         for passage in passages:
             if passage.id in self.ids:
                 self.seen_ids.add(passage.id)
@@ -55,7 +55,7 @@ class _Gold:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Return how many were seen by id, title and text, each with the total; without keys that they lack."""
+        """Return (seen, total) by ids, titles and texts, without those of which the gold passages have none."""
         counts = {
             "ids": (len(self.seen_ids), len(self.ids)),
             "titles": (len(self.seen_titles), len(self.titles)),
@@ -65,7 +65,7 @@ class _Gold:
 
     @property
     def best(self) -> str:
-        """The first of ids, titles and texts by which enough were seen, else by which most were; empty for none."""
+        """The first of ids, titles and texts with enough matches, else the one with most; empty without matches."""
         shares = {kind: found / sought for kind, (found, sought) in self.counts.items()}
         enough = (kind for kind, share in shares.items() if share >= GOLD_EXPECTED)
         most = max(shares, key=lambda kind: shares[kind], default="")
@@ -88,10 +88,10 @@ def match_gold(
     most_read: int = 1_000_000,
     most_searches: int = 300,
 ) -> GoldMatch:
-    """Match gold passages by id if that finds enough in the corpus, else by title, else by text, else by the best.
+    """Match gold passages by id, else title, else text: the first that finds enough in the corpus, else the best.
 
-    An index of this machine with at most `most_read` passages is read through; another one is searched for at most
-    `most_searches`. What the web has, no search tells: there they are taken by title. Blocks.
+    A local index of at most `most_read` passages is scanned; others are searched for at most `most_searches` passages.
+    On the web, which cannot be checked, they are matched by title. Blocks.
     """
     ids: Collection[str] = dict.fromkeys(name for each in questions for name in each.gold)
     titles: Collection[str] = dict.fromkeys(title for each in questions for title in each.gold_titles)
@@ -108,7 +108,7 @@ def match_gold(
         return gold.match([*questions])
     chosen = [*islice(own.values(), most_searches)]
     gold = _search_for(retriever, chosen, [] if own else [*islice(titles, most_searches)])
-    if gold.best == "texts" and len(chosen) < len(own):  # each needs its id
+    if gold.best == "texts" and len(chosen) < len(own):  # every passage needs its corpus id
         gold = _search_for(retriever, [*own.values()])
     return gold.match([*questions])
 
@@ -118,10 +118,10 @@ def _texts(passages: Iterable[ContextPassage]) -> dict[str, str]:
 
 
 def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], titles: Sequence[str] = ()) -> _Gold:
-    """Search for passages by title and text, and for titles for which nothing else is known."""
+    """Search for passages by title and text, and for further titles."""
     ids, named = frozenset(each.id for each in passages), frozenset([*titles, *(each.title for each in passages)])
     gold = _Gold(ids, named, _texts(passages))
-    queries = (*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles)
+    queries = (*(f"{each.title} {each.text}"[:_MAX_QUERY] for each in passages), *titles)
     found = (each for query in queries for each in retriever.invoke(query))
     gold.look_through(
         StoredPassage(each.id or "", str(each.metadata.get("title", "")), each.page_content, {}) for each in found
@@ -134,7 +134,7 @@ def _fold(text: str) -> str:
 
 
 def _with_ids(question: EvalQuestion, ids: Mapping[str, str]) -> EvalQuestion:
-    """Give a question's passages the ids of the corpus, which has the same texts."""
+    """Return a question with the corpus's ids for its passages."""
     return replace(
         question,
         gold=tuple(ids.get(name, name) for name in question.gold),

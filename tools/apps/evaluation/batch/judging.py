@@ -1,9 +1,9 @@
-"""Let a model judge whether predictions imply a gold answer, the papers' Acc with a dagger; and judge the judge.
+"""LLM as a judge: a model judges whether predictions imply a gold answer, the papers' Acc†; and an audit of the judge.
 
-Each different prediction to a question is judged once, whichever methods and repeats gave it. Judgements are appended
-to `judgements.jsonl` as they come, so that a resumed run pays for nothing twice. A line without an answer names the
-judge of the lines after it; the last one's judgements count, those of the one before are compared with them. Lines
-with `gold` are of an audit, in which the judge was shown another question's answers as the gold ones.
+Each distinct prediction for a question is judged once, for all methods and repeats. Judgements are appended to
+`judgements.jsonl` as they arrive, so that resuming does not pay twice. A line without a prediction names the judge of
+the following lines; the last judge's verdicts count, and are compared with the previous judge's. Lines with `gold`
+belong to an audit, in which the judge was shown another question's answers as gold.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from hopgraph.tools.scoring.by_model import judge
 
 JUDGEMENTS = "judgements.jsonl"
 AUDITED_QUESTIONS = 50
-"""Questions of an audit, with two judgements each; 50 give a share with a standard error of at most 7 points."""
+"""Questions of an audit, with two judgements each; with 50, the standard error of a share is at most 7 points."""
 _ROLE = "evaluation/judge"
 
 
@@ -63,11 +63,11 @@ class _Case(NamedTuple):
     id: str
     prediction: str
     gold: tuple[str, ...] = ()
-    """Empty for the question's own."""
+    """Empty for the question's own answers."""
 
 
 class JudgeAgreement(NamedTuple):
-    """The agreement of the judge and a second one on the answers that both have judged."""
+    """The agreement of two judges on the answers that both have judged."""
 
     judge: str
     """The second judge."""
@@ -75,18 +75,18 @@ class JudgeAgreement(NamedTuple):
     agreed: float
     """Share of the answers on which they agree."""
     kappa: float | None
-    """Cohen's (1960); None where both always say the same one thing, so that agreement by chance is certain."""
+    """Cohen's kappa (1960); None if undefined, because both judges always give the same one verdict."""
 
 
 class JudgeAudit(NamedTuple):
-    """A judge's verdicts on other questions' gold answers: it should compare texts, not use its knowledge."""
+    """A judge's verdicts with swapped gold answers, which show whether it compares texts or uses its own knowledge."""
 
     n: int
     """Questions, each judged twice."""
     own_accepted: float
-    """Share in which the question's own answer, now wrong, was accepted: the judge follows what it knows."""
+    """Share of questions whose true answer, wrong by the swapped gold, was accepted: the judge used its knowledge."""
     swapped_refused: float
-    """Share in which the answer shown as gold was refused as a prediction: the same, the other way round."""
+    """Share of questions whose swapped gold answer was refused as a prediction: likewise."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +94,19 @@ class Judgements:
     """The judgements of a run by one judge."""
 
     judge: str = ""
-    """Its spec, without keys; empty when there is no judge."""
+    """Its spec, without keys; empty without a judge."""
     verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
-    """(id of a question, prediction) → whether it is right."""
+    """(question id, prediction) → whether it is correct."""
     second: str = ""
-    """The judge that was asked before it; empty for none."""
+    """The previous judge; empty if there was none."""
     second_verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
     audit: JudgeAudit | None = None
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Return whether an answer is right; None if it has not been judged, or the data set has no answers.
+        """Return whether an answer is correct; None if it has not been judged, or the data set has no answers.
 
-        No call is made where one of the two is blank: only an abstention without a failure is right then.
+        If the prediction or the gold answers are empty, no call is made: only an abstention on an unanswerable question
+        is correct.
         """
         if not self.judge or question.answers is None:
             return None
@@ -115,7 +116,7 @@ class Judgements:
         return self.verdicts.get((outcome["id"], outcome["answer"]))
 
     def agreement(self, outcomes: Iterable[Outcome]) -> JudgeAgreement | None:
-        """Compare the verdicts of the two judges; None if they have judged no answers in common."""
+        """Return the agreement of the two judges; None if they have judged no answers in common."""
         keys = {(each["id"], each["answer"]) for each in outcomes} & self.verdicts.keys() & self.second_verdicts.keys()
         if not keys:
             return None
@@ -127,7 +128,7 @@ class Judgements:
 
 
 def read_judgements(reader: RunReader) -> Judgements:
-    """Return the verdicts of the last judge of a run, and of the one before it; empty without a file."""
+    """Return the verdicts of a run's last judge and of the previous one; empty without judgements."""
     judges = [*_lines_by_judge(reader).items()]
     if not judges:
         return Judgements()
@@ -147,7 +148,7 @@ def _audit(lines: Iterable[_Line]) -> JudgeAudit | None:
 
 
 def _lines_by_judge(reader: RunReader) -> dict[tuple[str, str], list[_Line]]:
-    """Read all lines: (judge, prompt) → its lines; the most recent judge comes last."""
+    """Return (judge, prompt) → lines, with the most recent judge last."""
     found: dict[tuple[str, str], list[_Line]] = {}
     for line in (each for folder in reader.folders for each in read_json_lines(folder, JUDGEMENTS, _LINE)):
         key = line.judge, line.prompt
@@ -169,14 +170,14 @@ async def judge_run(
     parallel: int = 16,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Judge the answers of a run that this judge has not judged yet; one without a usable reply counts as wrong.
+    """Judge the answers of a run that this judge has not judged yet; an unusable reply counts as a wrong answer.
 
-    A `second` judge judges the same answers. An `audit` shows the first some questions with another's gold answers.
-    Nothing else may write the run. `progress` is called after each with (answers judged, answers to judge). SpecError:
-    a spec cannot be resolved, or names a simulated model. ModelError: a request failed for good; what was judged before
-    is kept.
+    A `second` judge judges the same answers. An `audit` also shows the first judge some questions with swapped gold
+    answers. No other process may write to the run. `progress` is called after each with (judged, total). SpecError: a
+    spec cannot be resolved, or names a simulated model. ModelError: a request failed permanently; earlier judgements
+    are kept.
     """
-    judges = [*([second] if second else []), spec]  # the last one counts
+    judges = [*([second] if second else []), spec]  # the last one's verdicts count
     for each in judges:
         if each.startswith(SIMULATED_MODELS):
             raise SpecError(f"--judge {redact(each)}: a simulated model cannot judge answers; name a language model")
@@ -213,7 +214,7 @@ async def judge_run(
 
 
 def _answers(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[_Case]:
-    """Yield the answers that can only be judged with a call."""
+    """Yield the answers that need a model call to be judged."""
     for method in reader.manifest.methods:
         for outcome in reader.latest(method).values():
             if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers:
@@ -221,9 +222,9 @@ def _answers(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterat
 
 
 def _swapped(questions: Sequence[EvalQuestion]) -> Iterator[_Case]:
-    """Yield two cases for each of the first questions: its own answer, and the other's that is shown as gold.
+    """Yield two cases for each of the first questions: its own answer and another's, both with the other's as gold.
 
-    The other is the next question, of the same type if there is one, that has no word of an answer in common.
+    The other question is the next one, preferably of the same type, whose answers share no word with its own.
     """
     known = [each for each in questions if each.answers]
     audited = 0

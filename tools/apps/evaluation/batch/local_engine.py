@@ -1,4 +1,4 @@
-"""Answer many questions concurrently, here or in workers, store each as it is finished, and stop at a limit."""
+"""Answer many questions concurrently, in this process or in workers; store each when finished; stop at a limit."""
 
 import asyncio
 import gc
@@ -33,13 +33,13 @@ from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, paid_part
 from hopgraph.tools.io.background import background_loop, gather_or_cancel
 
 WorkerMessage = StepEvent | JobResult
-"""A worker's message: each model call as it is made, then the result; other steps stay in the worker."""
+"""A message of a worker: each model call as it happens, then the result. Other events stay in the worker."""
 JobRunner = Callable[[QuestionJob, EventListener], Awaitable[JobResult]]
 """Answers one question, here or in a worker, as `answer_question` does."""
 MAX_FAILURES_IN_A_ROW = 20
-"""Failures of the same kind in a row that stop a run; more than the default number of questions in flight."""
+"""Consecutive failures of the same kind that stop a run; more than the default number of questions in flight."""
 MAX_ATTEMPTS = 3
-"""Maximum workers lost on a question before it counts as failed: it may be the cause."""
+"""Workers that may be lost on a question before it counts as failed, as it may be the cause."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class RunTally:
 
 
 class LimitReached(BaseException):
-    """A limit is reached; its text says which. No handler may take it for a failed question."""
+    """A limit, named in the message, is reached; a BaseException, so that it does not count as a failed question."""
 
 
 @dataclass
@@ -93,10 +93,11 @@ class RunEngine:
     """The model called last."""
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
-        """Answer questions in order, `concurrency` at a time; return why it stopped early, empty when all are finished.
+        """Answer questions in order, `concurrency` at a time; return why the run stopped early, or an empty string.
 
-        What was in flight is dropped; when the run is resumed, its replies come from the cache. HopgraphError: nothing
-        can be answered so. RunError: the server refuses, too many failed in a row, or no reply can be used.
+        Questions in flight at that point are dropped; on resume their replies come from the cache. HopgraphError: no
+        question can be answered with these settings. RunError: the server refuses, too many consecutive questions
+        failed, or no reply is usable.
         """
         waiting, resumed = iter(jobs), self.tally.finished
         try:
@@ -111,16 +112,16 @@ class RunEngine:
         for job in waiting:
             outcome, record, failure = await self._answer(job)
             outcome["scores"] = score_outcome(outcome, job.question, self.directory.manifest.corpus.gold_by)
-            # On the event loop: small, and never cut short by a cancellation.
+            # On the event loop: writes are small, and a cancellation cannot interrupt them.
             self.directory.add(outcome, record)
             self.tally.finished += 1
             self.tally.failed += bool(failure)
-            if failure != QuestionError.__name__:  # which says nothing about other questions
+            if failure != QuestionError.__name__:  # a QuestionError does not affect other questions
                 self._check(failure, outcome["error"])
             self._check_replies(MAX_FAILURES_IN_A_ROW)
 
     async def _answer(self, job: QuestionJob) -> JobResult:
-        """Answer a question; again after an outage, since what was paid for comes from the cache."""
+        """Answer a question, retrying after an outage; calls paid for come from the cache."""
         since, pause = None, 0.5
         while (result := await self.run_one(job, self._on_event)).failure == "outage":
             now = time.monotonic()
@@ -131,13 +132,13 @@ class RunEngine:
                 self.tally.outage_began = now
                 self.on_outage(result.outcome["error"])
             pause = min(2 * pause, 10.0)
-            jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - so that not all come back at once
+            jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - so that not all retry at once
             await asyncio.sleep(min(jittered, since + self.max_outage - now))
         self.tally.outage_began = None
         return result
 
     def _check(self, failure: str, error: str) -> None:
-        """Stop if all further questions would fail, too."""
+        """Raise a RunError if all further questions would fail, too."""
         self.in_a_row = self.in_a_row + 1 if failure == self.last_failure else 1
         self.last_failure = failure
         if failure == "refusal" or (failure and self.in_a_row >= MAX_FAILURES_IN_A_ROW):
@@ -149,7 +150,7 @@ class RunEngine:
             )
 
     def _check_replies(self, most: int) -> None:
-        """Stop if all of a model's replies are unusable: the scores would be those of the fallbacks."""
+        """Raise a RunError if all replies are unusable, as the scores would be those of the fallbacks."""
         if not self.usable and self.unusable >= most:
             raise RunError(
                 f"the run was stopped: {self.asked_model} never returned valid JSON ({self.unusable:,} calls); "
@@ -157,7 +158,7 @@ class RunEngine:
             )
 
     def _on_event(self, event: StepEvent) -> None:
-        """Count a model call, by its paid attempts, and stop at a limit."""
+        """Count a model call's paid attempts; raise LimitReached at a limit."""
         if event["event"] != Asked.event or not isinstance(asked := parse_event(event), Asked):
             return
         tally = self.tally
@@ -179,9 +180,9 @@ class RunEngine:
 
 @contextmanager
 def raised_gc_threshold() -> Generator[None]:
-    """Let Python collect cyclic garbage after 20,000 new objects, not 700, while the block runs.
+    """Collect cyclic garbage after 20,000 new objects instead of 700 within the block.
 
-    At 64 questions at a time a run took a quarter less processor so, and the process 14 MB more.
+    At 64 questions in flight this saved a quarter of the CPU time, for 14 MB more memory.
     """
     before = gc.get_threshold()
     gc.set_threshold(20_000, *before[1:])
@@ -192,15 +193,15 @@ def raised_gc_threshold() -> Generator[None]:
 
 
 class WorkerLostError(Exception):
-    """A worker died while it had a question; the text is one line on why."""
+    """A worker died while answering a question; the message has the reason in one line."""
 
 
 def retry_lost(run_one: JobRunner, kind: str, size: int) -> JobRunner:
-    """Let another worker answer a question if one is lost, three at most; all `size` of them share the call limit."""
+    """Retry a question on another worker if one is lost, up to three; the `size` workers share the call limit."""
 
     async def answer(job: QuestionJob, listen: EventListener) -> JobResult:
         began, reason = time.perf_counter(), ""
-        # Every setting is passed, so that nothing is left to a worker's own environment.
+        # Pass every setting explicitly, so that none comes from a worker's environment.
         given = {**dict(job.settings), "max_parallel_calls": -(-job.settings.max_parallel_calls // size)}
         job = replace(job, settings=job.settings.model_copy(update=given))
         for _ in range(MAX_ATTEMPTS):
@@ -215,10 +216,10 @@ def retry_lost(run_one: JobRunner, kind: str, size: int) -> JobRunner:
 
 
 QUESTIONS_PER_PROCESS = 16
-"""At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
-MOST_PROCESSES = 8
-"""The default's upper bound: each process holds the index and the data set in memory."""
-_NOTHING_LOADED = {
+"""In flight: at about this number a process is fully busy if calls take 0.3 s."""
+MAX_PROCESSES = 8
+"""Upper bound of the default, as each process holds the index and the data set in memory."""
+_LIGHT_SPECS = {
     "model": ("openai:", "offline:", "rehearsal:"),
     "retriever": ("bm25:", "sample"),
     "reranker": ("lexical",),
@@ -227,36 +228,36 @@ _NOTHING_LOADED = {
 """Setting → specs that keep no weights in memory."""
 
 _Message = WorkerMessage | HopgraphError | None
-"""An error says why no question can be answered; None comes once the worker is lost."""
+"""An error means that no question can be answered; None means that the worker is lost."""
 
 
 def choose_process_count(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
     """Choose the number of processes if --processes is not set.
 
-    One for each 16 questions in flight, as far as `questions` are left (of all methods together) and calls are
-    allowed. Only one where a setting may load weights or an index into memory, and where traces are sent: what a
-    process has not sent yet is lost when it ends.
+    One per 16 questions in flight, limited by the `questions` left (of all methods) and the calls allowed. Only one if
+    a setting may load weights or an index into memory, or if traces are sent, as a process loses unsent traces when it
+    ends.
     """
-    if tracing_is_enabled() or not all(_loads_nothing(settings) for settings in methods.values()):
+    if tracing_is_enabled() or not all(_is_light(settings) for settings in methods.values()):
         return 1
     at_once = min(concurrency, questions, *(settings.max_parallel_calls for settings in methods.values()))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, MOST_PROCESSES, at_once // QUESTIONS_PER_PROCESS))
+    return max(1, min(cores, MAX_PROCESSES, at_once // QUESTIONS_PER_PROCESS))
 
 
-def _loads_nothing(settings: Context) -> bool:
-    named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _NOTHING_LOADED}
+def _is_light(settings: Context) -> bool:
+    named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _LIGHT_SPECS}
     named["model"] += settings.models.values()
     named["retriever"].append(settings.second_retriever)
     specs = [(name, str(spec)) for name, each in named.items() for spec in each if spec is not None]
-    return all(spec.startswith(_NOTHING_LOADED[name]) for name, spec in specs)
+    return all(spec.startswith(_LIGHT_SPECS[name]) for name, spec in specs)
 
 
 def _work(driver: Connection, methods: Sequence[str]) -> None:
-    """Answer questions with any methods until the driver is gone; runs in its own process."""
+    """Answer questions until the driver is gone; runs in its own process."""
     for each in methods:
         find_method(each)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
 
     async def answer(number: int, job: QuestionJob) -> None:
         def report(event: StepEvent) -> None:
@@ -272,32 +273,32 @@ def _work(driver: Connection, methods: Sequence[str]) -> None:
         while True:
             number, job = driver.recv()
             asyncio.run_coroutine_threadsafe(answer(number, job), background_loop())
-    os._exit(0)  # without waiting for what is in flight
+    os._exit(0)  # without waiting for questions in flight
 
 
 class _Process:
-    """A worker process of this machine."""
+    """A local worker process."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, METHODS.external()), daemon=True)
         with ExitStack() as after:
-            if hasattr(signal, "pthread_sigmask"):  # the child starts with SIGINT blocked: Ctrl-C is for the driver
+            if hasattr(signal, "pthread_sigmask"):  # start the child with SIGINT blocked: the driver handles Ctrl-C
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
             self.process.start()
-        theirs.close()  # so that its end is seen here
+        theirs.close()  # so that we notice when the child closes its end
         self.in_flight: dict[int, asyncio.Queue[_Message]] = {}
         self.numbers = count()
         self.lost = False
         threading.Thread(target=self._receive, args=(asyncio.get_running_loop(),), daemon=True).start()
 
     def _receive(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver its messages to the questions in flight; runs in its own thread."""
+        """Deliver the process's messages to the questions in flight; runs in its own thread."""
 
         def deliver(number: int, message: Any) -> None:
-            if number in self.in_flight:  # else nothing waits for it any more
+            if number in self.in_flight:  # else nobody waits for it any more
                 self.in_flight[number].put_nowait(message)
 
         def lose() -> None:
@@ -311,7 +312,7 @@ class _Process:
         loop.call_soon_threadsafe(lose)
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have it answer a question; WorkerLostError if it died."""
+        """Answer a question in the process; WorkerLostError if it died."""
         number = next(self.numbers)
         inbox = self.in_flight[number] = asyncio.Queue[_Message]()
         try:
@@ -331,7 +332,7 @@ class _Process:
 
 @contextmanager
 def process_workers(processes: int) -> Generator[JobRunner]:
-    """Prepare processes, which start with the first question, are replaced when lost, and end with the block."""
+    """Yield a runner on processes, which start with the first question and are replaced when lost."""
     started: list[_Process] = []
 
     async def answer(job: QuestionJob, listen: EventListener) -> JobResult:

@@ -1,4 +1,4 @@
-"""Runs over parts of a data set, read as one; and the runs of a study."""
+"""Runs over parts of a data set, read as one run; and the runs of a study."""
 
 import hashlib
 from collections import defaultdict
@@ -70,7 +70,7 @@ def open_runs(folder: Path) -> list[RunReader]:
 
 
 def merge_parts(readers: Sequence[RunReader]) -> list[RunReader]:
-    """Merge runs with the same settings over different questions of one data set; the others are unchanged."""
+    """Merge runs with the same settings over different questions of one data set; other runs are unchanged."""
     groups: dict[str, list[list[RunReader]]] = defaultdict(list)
     asked = {id(each): {question.id for question in each.questions()} for each in readers}
     for each in readers:

@@ -29,9 +29,9 @@ class JobResult(NamedTuple):
 
     outcome: Outcome
     record: bytes | None = None
-    """The compressed record of all steps, if it is to be stored."""
+    """The compressed record of all steps, if traces are kept."""
     failure: str = ""
-    """`outage` or `refusal`, as in `HopgraphError.trouble`, else the error's class; empty if it did not fail."""
+    """`outage` or `refusal`, as in `HopgraphError.trouble`, else the error's class; empty on success."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class QuestionJob:
     repeat: int = 0
     keep_trace: bool = True
     check_support: bool = False
-    """True if the entailment checker decides whether citations support the answer, without gold passages."""
+    """Whether the entailment checker decides if citations support the answer, for lack of gold passages."""
 
 
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
@@ -60,7 +60,7 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
             given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
     state: Mapping[str, Any] = {}
     stream: Any = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
-    async with aclosing(stream) as steps:  # `see` may end the run
+    async with aclosing(stream) as steps:  # `see` may raise to stop the run
         async for namespace, mode, chunk in steps:
             if mode == "custom":
                 see(chunk)
@@ -70,21 +70,21 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
 
 
 def requires_gold(method: str) -> bool:
-    """Return whether a method receives the gold passages with the question; an experiment does not."""
+    """Return whether a method receives the gold passages with the question; experiments do not."""
     return method in METHODS and METHODS[method].takes_gold_passages
 
 
-def is_of_others(method: str) -> bool:
-    """Return whether a method is not hopgraph's; an experiment is."""
+def is_external(method: str) -> bool:
+    """Return whether a method is not built into hopgraph; experiments are."""
     return method in METHODS and not METHODS[method].is_built_in
 
 
 async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
-    """Run a method, an experiment or a graph that makes training data; `watch` receives each step event.
+    """Run a method, an experiment or a graph that generates training data; `watch` receives each step event.
 
-    The record has the state's `measured` (of an experiment) and `distilled` (training data), too. What fails for good,
-    be it a server, a question that is too long or a custom retriever or model, is an outcome. HopgraphError: settings,
-    prompts or a corpus that no question can be answered with.
+    The record also has the state's `measured` (experiments) or `distilled` (training data). A permanent failure, e.g.
+    of a server, a question that is too long, or a custom retriever, is an outcome. HopgraphError: no question can be
+    answered with these settings, prompts or corpus.
     """
     began = time.perf_counter()
     events: list[StepEvent] = []
@@ -116,7 +116,7 @@ async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
 
 
 def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None = None, *, error: str = "") -> Outcome:
-    """Return the outcome of a question started at this `time.perf_counter()`: from its final state or its error."""
+    """Return a question's outcome from its final state or error; `began` is the `time.perf_counter()` at its start."""
     state = state or {}
     passages: list[Passage] = state.get("passages", [])
     outcome = Outcome(

@@ -1,13 +1,13 @@
-"""Answer the questions of a run on a Ray cluster: the same run directory, the same resume, the same result.
+"""Answer the questions of a run on a Ray cluster, with the same run directory, resume and results as without Ray.
 
-The driver, the process that was started, alone writes results, and keeps the order, the tally and the limits, as
-without Ray. Workers send each paid call and the outcome back. In addition to a question they need:
+Only the driver, the process started by the user, writes results and keeps the order, the tally and the limits. Workers
+send back each paid call and the outcome. Each machine needs:
 
-* the run's folder with the corpus, and the reply cache (`--set cache_dir=DIR`), under the same paths. Machines that
-  share no cache keep replies each for itself; a question that comes to another machine is then paid for again;
+* the run's folder with the corpus, and the reply cache (`--set cache_dir=DIR`), under the same paths. Without a shared
+  cache each machine keeps its own, and a question retried on another machine is paid for again;
 * the files of custom methods, under the same paths, or their packages;
-* keys, in the environment of each machine, where `ray start` is called. None is sent: what a driver sends to a
-  cluster can be read by everyone on it. A cluster that is started here inherits the driver's environment.
+* API keys in the environment in which `ray start` is called. The driver does not send them, as everyone on the cluster
+  could read them. A cluster that is started here inherits the driver's environment.
 """
 
 import asyncio
@@ -30,25 +30,25 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 
 _START_SECONDS = 600.0
-"""Seconds to wait until a cluster has room for one worker; autoscaling ones need minutes."""
+"""Seconds to wait for a cluster to have room for one worker; autoscaling takes minutes."""
 _CONNECT_SECONDS = 10.0
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Local models can use the GPU, although a worker does not claim one.
+    # Let local models use the GPU although workers do not claim one.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 _LOCAL_ENVIRONMENT = {
-    # Whatever its name says: with 0 a cluster listens on loopback, on Linux too.
+    # Despite its name: 0 makes a cluster listen on loopback, also on Linux.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_AUTH_MODE": "token",  # Ray's own choice, but without a line about it on the terminal
+    "RAY_AUTH_MODE": "token",  # Ray's default, without its message on the terminal
 }
 
 
 class Worker:
-    """An actor: lives in its own process, on any machine of the cluster."""
+    """An actor in its own process, on any machine of the cluster."""
 
     def __init__(self, folder: str, methods: Sequence[str]) -> None:
-        """Change to the driver's folder, so that relative paths mean the same, and load custom methods."""
+        """Change to the driver's folder, for relative paths, and load custom methods."""
         with suppress(OSError):
             os.chdir(folder)
         for each in methods:
@@ -59,7 +59,7 @@ class Worker:
         return socket.gethostname(), version("hopgraph")
 
     async def answer(self, job: QuestionJob) -> AsyncGenerator[WorkerMessage]:
-        """Answer a question as `answer_question` does, on the background loop, which has the model connections."""
+        """Answer a question on the background loop, which has the model connections; yield calls, then the result."""
         here, calls = asyncio.get_running_loop(), asyncio.Queue[StepEvent | None]()
 
         def listen(event: StepEvent) -> None:
@@ -87,12 +87,12 @@ class _ActorPool:
     def __init__(self, ray: Any, concurrency: int) -> None:
         self._ray = ray
         self.size = max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
-        # One worker may be the only one for a while: it takes all.
+        # A worker may be the only one for a while, and then gets all questions.
         self._new_actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(Worker)
         self._actors: list[_Actor] = []
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have the least busy worker answer a question; WorkerLostError if it died."""
+        """Answer a question on the least busy worker; WorkerLostError if it died."""
         errors, actor = self._ray.exceptions, await self._least_busy()
         actor.in_flight += 1
         try:
@@ -104,7 +104,7 @@ class _ActorPool:
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.RayError as error:
-            if actor in self._actors:  # the first of its questions to notice
+            if actor in self._actors:  # else another of its questions has removed it
                 self._actors.remove(actor)
             raise WorkerLostError(_first_line(error)) from None
         finally:
@@ -125,7 +125,7 @@ class _ActorPool:
         return min((each for each in self._actors if each.ready.done()), key=lambda each: each.in_flight)
 
     def wait_for_starting(self) -> None:
-        """Wait for workers that are still starting: Ray kills a process that learns of one after shutdown."""
+        """Wait for workers that are still starting, as Ray kills the driver if one starts after shutdown."""
         if starting := [each.versions for each in self._actors if not each.ready.done()]:
             self._ray.wait(starting, num_returns=len(starting), timeout=_START_SECONDS)
 
@@ -143,23 +143,23 @@ class _ActorPool:
 
 @contextmanager
 def ray_workers(concurrency: int) -> Generator[JobRunner]:
-    """Join the cluster that RAY_ADDRESS names, else start one on this machine for the duration of the block.
+    """Join the cluster at RAY_ADDRESS, else start one on this machine for the duration of the block.
 
-    `concurrency` questions are in flight, over all workers. SpecError: Ray is not installed. SettingsError: RAY_ADDRESS
-    is one of a Ray client. RunError: the cluster cannot be reached.
+    `concurrency` is the number of questions in flight over all workers. SpecError: Ray is not installed. SettingsError:
+    RAY_ADDRESS is a Ray client address. RunError: the cluster cannot be reached.
     """
-    address = os.environ.get("RAY_ADDRESS", "").strip() or "local"  # and no other cluster that happens to run here
+    address = os.environ.get("RAY_ADDRESS", "").strip() or "local"  # not a cluster that happens to run here
     if address.startswith("ray://"):
         raise SettingsError(
-            f"RAY_ADDRESS={address}: a Ray client is too far away; run hopgraph on a machine of the cluster, "
+            f"RAY_ADDRESS={address}: the Ray client is not supported; run hopgraph on a machine of the cluster, "
             "with RAY_ADDRESS=HOST:6379 or auto"
         )
     for name, value in (_ENVIRONMENT | (_LOCAL_ENVIRONMENT if address == "local" else {})).items():
-        os.environ.setdefault(name, value)  # read as Ray is imported, and by what it starts
+        os.environ.setdefault(name, value)  # read when Ray is imported, and by its processes
     ray = require("ray", "ray")
     try:
         place = urlsplit(f"//{address}")
-        if place.hostname and place.port:  # Ray itself would try for over a minute
+        if place.hostname and place.port:  # Ray itself would retry for over a minute
             socket.create_connection((place.hostname, place.port), timeout=_CONNECT_SECONDS).close()
         ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:

@@ -1,14 +1,14 @@
 """The directory of a run: its setup and its finished questions, which are written at once and survive a kill.
 
-    manifest.json         what the run was made with
-    questions.jsonl       the questions that were chosen, with their gold answers
+    manifest.json         the run's settings and versions
+    questions.jsonl       the selected questions, with their gold answers
     results/METHOD.jsonl  one line per finished question
     traces/METHOD.gz      the steps of each of them, one gzip member each
-    cache/N/              the replies of repeat N, where they are not in the cache that the user's runs share
+    cache/N/              the replies of repeat N, if they are not in the cache shared by the user's runs
     summary.json          the scores
 
-A line is handed to the system before the next question begins. What a kill leaves half-written is truncated when the
-run is opened again. The folder and its files are their owner's alone, and no link in it is followed.
+Each line is written before the next question starts. A write interrupted by a kill is truncated when the run is
+reopened. The folder and its files are private to their owner, and links in it are not followed.
 """
 
 import gzip
@@ -52,11 +52,11 @@ MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
 
 SIMULATED_MODELS = ("offline:", "rehearsal:")
-"""Prefixes of the specs of models that only simulate a language model; their scores say nothing about models."""
+"""Spec prefixes of models that only simulate a language model, so that their scores are meaningless for real ones."""
 
 GoldBy = Literal["ids", "titles", "none"]
 GOLD_EXPECTED = 0.9
-"""The share of the gold passages that a corpus must have; below it, every table reports the number."""
+"""The share of gold passages that a corpus should have; below it, every table reports the number found."""
 DOWNLOADED = "dataset-"
 """The prefix of a data-set file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
@@ -71,7 +71,7 @@ class DatasetInfo(BaseModel, frozen=True, extra="forbid"):
     """The questions of a run."""
 
     name: str
-    """The file or folder, by name."""
+    """Name of the file or folder."""
     sha256: str
     """Hash of the file, or of a folder's questions and qrels."""
     sample: str
@@ -81,20 +81,20 @@ class DatasetInfo(BaseModel, frozen=True, extra="forbid"):
     label: str = ""
     """Its name in a study; else empty."""
     renamed: int | None = None
-    """The seed with which people, places and works were renamed; None if they were not."""
+    """Seed for renaming people, places and works; None if they were not renamed."""
 
 
 class CorpusSource(BaseModel, frozen=True, extra="forbid"):
     """The source of passages."""
 
     retriever: str
-    """The spec; `contexts` for the pooled contexts of the data set."""
+    """The retriever's spec; `contexts` for the pooled contexts of the data set."""
     fingerprint: str
-    """Hash of the corpus if the retriever has one; else empty."""
+    """Hash of the corpus, if available."""
     gold_by: GoldBy
     """How gold passages are recognized among the retrieved ones."""
     gold_found: int | None = None
-    """Number of gold passages in it; None if unknown, as in runs of earlier versions."""
+    """Number of gold passages in the corpus; None if unknown, as in runs of earlier versions."""
     gold_sought: int | None = None
 
 
@@ -106,16 +106,16 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     corpus: CorpusSource
     repeats: int
     methods: dict[str, dict[str, JsonValue]]
-    """Method → its settings, without those of operation."""
+    """Method → its settings, except those of the group Operation."""
     model_label: str = ""
-    """The name of its model in a study; else empty."""
+    """Name of its model in a study; else empty."""
     prompts: dict[str, dict[str, str]]
     """Method → SHA-256 of each of its prompt files."""
     code: dict[str, str] = {}
-    """Method → SHA-256 of the file with its graph, for methods that are not hopgraph's."""
+    """Method → SHA-256 of the file with its graph, for methods not built into hopgraph."""
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
     commit: str = ""
-    """The Git commit of the run's working directory, with `-dirty` if files differ; empty without one."""
+    """Git commit of the working directory, with `-dirty` if files differ; empty outside a repository."""
 
     @field_validator("methods")
     @classmethod
@@ -126,7 +126,7 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
     """Return the settings that affect a result, except the retriever; objects as their class name, without keys.
 
-    Prompts are left out: `prompt_hashes` tells them apart, wherever they come from.
+    Prompts are excluded, as `prompt_hashes` identifies them independently of their source.
     """
     record = dict(record_settings(settings, without=("Operation", "Prompts")))
     del record["retriever"]
@@ -149,7 +149,7 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
 
 
 def file_hash(path: Path) -> str:
-    """Hash a file, or the files of a folder of questions, without loading it."""
+    """Return the SHA-256 of a file, or of the question files in a folder, without loading them into memory."""
     digest = hashlib.sha256()
     files = [path] if path.is_file() else [path / "queries.jsonl", *sorted((path / "qrels").glob("*.tsv"))]
     for each in files:
@@ -159,7 +159,7 @@ def file_hash(path: Path) -> str:
 
 
 def describe_commit() -> str:
-    """Describe the Git commit of the working directory, for a RunManifest."""
+    """Return the Git commit of the working directory, for a RunManifest."""
     git = shutil.which("git")
     command = [git or "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     found = subprocess.run(command, capture_output=True, text=True, check=False) if git else None  # noqa: S603 - fixed arguments
@@ -178,7 +178,7 @@ def read_run_manifest(folder: Path) -> RunManifest:
 
 
 def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
-    """Add new methods to the manifest of a resumed run, which keeps its libraries; RunError names other differences."""
+    """Return a resumed run's manifest with new methods added; RunError for other differences, except of libraries."""
     known = old.methods.keys() & new.methods.keys()
     by_method = ("methods", "prompts", "code")
     compared: Any = {
@@ -188,13 +188,13 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
         **dict.fromkeys(by_method, known),
     }
     before, after = (each.model_dump(mode="json", include=compared) for each in (old, new))
-    if old.corpus.fingerprint == new.corpus.fingerprint != "":  # the same passages, wherever they are
+    if old.corpus.fingerprint == new.corpus.fingerprint != "":  # the same passages, whatever their path
         for each in (before, after):
             each["corpus"]["retriever"] = re.sub(r":[^?]*", ":…", each["corpus"]["retriever"], count=1)
     if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
         raise RunError(
-            f"this run was started with other settings: {shown}. Give the same settings, or choose another --out"
+            f"this run was started with other settings: {shown}. Use the same settings, or choose another --out"
         )
     return old.model_copy(update={name: {**getattr(old, name), **getattr(new, name)} for name in by_method})
 
@@ -208,13 +208,13 @@ def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[st
 
 
 def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
-    """List the models in a method's settings for a manifest: the method's, and those of single roles."""
+    """Return the models in a method's settings: the method's own, and those of single roles."""
     roles = settings.get("models")
     return [str(settings.get("model") or DEFAULT_MODEL), *(map(str, roles.values()) if isinstance(roles, dict) else [])]
 
 
 def shown_model(spec: str) -> str:
-    """Return a model's spec for tables: a rehearsal's data set by name, without its folder."""
+    """Return a model's spec for tables, with only the name of a rehearsal's data set, without its folder."""
     if not spec.startswith("rehearsal:"):
         return spec
     path, mark, options = spec.removeprefix("rehearsal:").partition("?")
@@ -222,7 +222,7 @@ def shown_model(spec: str) -> str:
 
 
 def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
-    """Describe the models in methods' settings that only simulate a language model; empty if none does."""
+    """Return a phrase that names the simulated models in methods' settings; empty if there are none."""
     models = {shown_model(redact(name)) for settings in methods for name in models_in(settings)}
     names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
     many = "none of which is a language model" if len(names) > 1 else "which is not a language model"
@@ -230,13 +230,13 @@ def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
 
 
 def describe_missing_gold(manifest: RunManifest) -> str:
-    """Report how few of the gold passages a run's corpus has; empty if it has enough."""
+    """Return a warning if a run's corpus lacks too many gold passages; else an empty string."""
     found, sought = manifest.corpus.gold_found, manifest.corpus.gold_sought
     if found is None or not sought or found >= GOLD_EXPECTED * sought:
         return ""
     return (
-        f"The corpus of {manifest.dataset.name} has {found:,} of {sought:,} gold passages: the others count as not "
-        "retrieved, and no answer as grounded in them."
+        f"The corpus of {manifest.dataset.name} has {found:,} of {sought:,} gold passages; the others count as not "
+        "retrieved, and answers cannot be grounded in them."
     )
 
 
@@ -249,25 +249,25 @@ class OutcomeKey(NamedTuple):
 
 
 class Outcome(TypedDict):
-    """One question that a method has finished (answered, abstained or failed): one line of the results."""
+    """A question that a method has finished (answered, abstained or failed): one line of the results."""
 
     method: str
     """The method, by its name in the manifest."""
     id: str
     """Id of the question, as in `questions.jsonl`."""
     repeat: int
-    """Number of the method's answer to the question, from 0."""
+    """Number of the repeat, from 0."""
     answer: str
-    """Empty for an abstention and for a failure."""
+    """Empty for an abstention or a failure."""
     explanation: str
     """The method's explanation of the answer; may be empty."""
     citations: list[Citation]
     """Passages that support the answer, in the order of its marks."""
     retrieved: list[str]
-    """Ids of the passages, best first, without model knowledge."""
+    """Ids of the retrieved passages, best first, without model knowledge."""
     titles: list[str]
     supported: bool | None
-    """True if the cited passages entail the answer; None if gold passages decide it, or nothing is cited."""
+    """Whether the cited passages entail the answer; None if gold passages decide, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
     """Why the method ended."""
     usage: Usage | None
@@ -277,21 +277,21 @@ class Outcome(TypedDict):
     error: str
     """Why it failed, in one line; else empty."""
     confidence: NotRequired[int | None]
-    """The model's stated confidence, 1 to 5; absent or None if the method does not ask or there is no answer."""
+    """The model's stated confidence, 1 to 5; absent or None if the method does not ask for it, or has no answer."""
     citation_recall: NotRequired[float]
-    """Citation recall of an answer in sentences, see `CitationScores`; absent for others."""
+    """Citation recall of a long-form answer, see `CitationScores`; absent for short answers."""
     citation_precision: NotRequired[float]
     trace: list[int]
-    """Offset and length in bytes of its trace in the file of traces; empty if none was stored."""
+    """Offset and length in bytes of its trace in the file of traces; empty if it was not stored."""
     scores: NotRequired[dict[str, float]]
-    """Scores of `score_outcome` at the time of writing, each from 0 to 1; tables recompute them. Not in older runs."""
+    """Scores of `score_outcome` at the time of writing, from 0 to 1; tables recompute them. Absent in older runs."""
 
 
 _OUTCOME = TypeAdapter(Outcome)
 
 
 def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iterator[RecordT]:
-    """Read records from a file of lines, except a partial last one; RunError if it cannot be read or is damaged."""
+    """Yield the records of a JSON Lines file, except a partial last one; RunError if it is unreadable or damaged."""
     try:
         lines = open_source(folder / name)
     except FileNotFoundError:
@@ -310,7 +310,7 @@ def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iter
 
 
 def append_json_line(folder: Path, name: str, record: Mapping[str, object]) -> None:
-    """Append a record to a file of lines."""
+    """Append a record to a JSON Lines file."""
     with open_private(folder / name, "ab") as file:
         file.write(f"{json.dumps(record)}\n".encode("ascii"))
 
@@ -331,11 +331,11 @@ class RunReader:
 
     @property
     def folders(self) -> list[Path]:
-        """The folders that hold it: its own, unless it is read from several."""
+        """The run's folder, or several if runs were merged."""
         return [self.folder]
 
     def questions(self) -> list[EvalQuestion]:
-        """Read the questions that were chosen; RunError where their file is missing or damaged."""
+        """Return the selected questions; RunError if their file is missing or damaged."""
         try:
             with open_source(self.folder / _QUESTIONS) as lines:
                 return [_QUESTION.validate_json(line) for line in lines]
@@ -344,15 +344,15 @@ class RunReader:
             raise RunError(f"{problem}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
-        """Read a method's finished questions, one at a time, as `read_json_lines` does; a retried one occurs twice."""
+        """Yield a method's outcomes, as `read_json_lines` does; a retried question occurs twice."""
         return read_json_lines(self.folder, _results(method), _OUTCOME)
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
-        """Read a method's finished questions; the last outcome of a retried one counts."""
+        """Return a method's outcomes, the last one of each retried question."""
         return {OutcomeKey(method, each["id"], each["repeat"]): each for each in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
-        """Read one question's record, in the format of `hopgraph ask --json`; RunError: none, or damaged."""
+        """Return a question's record, in the format of `hopgraph ask --json`; RunError if it is missing or damaged."""
         if not outcome["trace"]:
             raise RunError(f"{outcome['method']} {outcome['id']}: the run kept no steps (--no-traces)")
         name = _traces(outcome["method"])
@@ -374,14 +374,14 @@ def _traces(method: str) -> str:
 
 
 class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
-    """A run being made; by one process at a time."""
+    """A run being written, by one process at a time."""
 
     def __init__(
         self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion], replies: Path | None = None
     ) -> None:
-        """Start or resume a run, with its `replies` in another run's folder where one is given.
+        """Start or resume a run, with its reply cache in the folder of another run (`replies`), if given.
 
-        RunError: the folder is in use, or holds something else or other settings.
+        RunError: the folder is in use, or has other contents or settings.
         """
         self.folder = folder
         self._replies = (replies or folder) / _CACHE
@@ -394,9 +394,9 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
                 raise RunError(f"{folder}: another evaluation is writing to it; wait for it to end")
             self.manifest = self._write_manifest(manifest, questions)
             self.finished = self._truncate_partial()
-            """Finished questions, and whether each failed."""
+            """Finished questions → whether they failed."""
             self.limit = ""
-            """The limit that stopped this session, or empty."""
+            """The limit that stopped this session, if any."""
         except BaseException:
             self._lock.close()
             raise
@@ -405,11 +405,11 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         self._lock.close()
 
     def cache(self, repeat: int) -> str:
-        """Return the folder of a repeat's replies, the same from every process."""
+        """Return the absolute folder of a repeat's replies."""
         return str((self._replies / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
-        """Store a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""
+        """Store a finished question, and its record from `compress_record`; set the outcome's `trace`."""
         if record:
             with open_private(self.folder / _traces(outcome["method"]), "ab") as file:
                 outcome["trace"] = [file.tell(), len(record)]
@@ -424,7 +424,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         write_files({self.folder / "summary.json": content}, private=True)
 
     def _check_folder(self) -> None:
-        """Refuse a folder that contains anything but the remains of an interrupted setup."""
+        """Raise a RunError if the folder has anything but the remains of an interrupted setup."""
         if self.folder.exists() and not (self.folder / MANIFEST).exists():
             names = sorted({path.name for path in self.folder.iterdir()} - _SETUP_FILES)
             if other := next((name for name in names if not name.startswith((".", DOWNLOADED))), None):
@@ -447,14 +447,14 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         return manifest
 
     def _is_larger(self, old: DatasetInfo, new: DatasetInfo, questions: list[EvalQuestion]) -> bool:
-        """Return whether questions are to be added, those of a greater limit, to the same ones of the same data set."""
+        """Return whether the new questions are the old ones of the same data set, and more (a greater --limit)."""
         same = (old.name, old.sha256, old.renamed) == (new.name, new.sha256, new.renamed)
         return (
             same and old.questions < new.questions and self.questions()[: old.questions] == questions[: old.questions]
         )
 
     def _truncate_partial(self) -> dict[OutcomeKey, bool]:
-        """Truncate incomplete writes after a kill; return what is finished."""
+        """Truncate incomplete writes after a kill; return the finished questions → whether they failed."""
         finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
             latest = self.latest(method)
@@ -468,10 +468,10 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
 @contextmanager
 def discarded_if_empty(folder: Path, *, estimate: bool = False) -> Generator[None]:
-    """Remove the block's new run if it raises without an answer: other settings may be tried next.
+    """Remove the block's new run if it raises before anything was answered, so that other settings can be tried.
 
-    Failures are kept unless the server refused: they can be asked again. An `estimate` leaves nothing. A folder that
-    had a part of a run before is left alone, and so is a data set that was downloaded into it.
+    Failures are kept, to be retried, unless the server refused. An `estimate` always removes it. Folders that had part
+    of a run before, and data sets downloaded into the folder, are kept.
     """
     is_new = not (folder.is_dir() and _OWN_FILES & {path.name for path in folder.iterdir()})
     try:
@@ -485,7 +485,7 @@ def discarded_if_empty(folder: Path, *, estimate: bool = False) -> Generator[Non
 
 
 def _remove_unanswered(folder: Path, *, refused: bool = False) -> None:
-    """Remove a run in which nothing was answered, if only by abstaining, nor failed, and that has no replies."""
+    """Remove a run without outcomes worth keeping (answers, abstentions, failures unless `refused`) or replies."""
     results = (folder / _RESULTS).glob("*.jsonl")
     outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
     if finished := [each for each in outcomes if not each["error"]]:
@@ -496,10 +496,10 @@ def _remove_unanswered(folder: Path, *, refused: bool = False) -> None:
         return
     for path in (folder / name for name in _OWN_FILES):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    with suppress(OSError):  # something else is in it
+    with suppress(OSError):  # it is not empty
         folder.rmdir()
 
 
 def compress_record(record: Mapping[str, Any]) -> bytes:
-    """Compress a question's record; call it in a thread."""
+    """Return a question's record as compressed JSON; call it in a thread."""
     return gzip.compress(json.dumps(record, ensure_ascii=True).encode("ascii"), compresslevel=3, mtime=0)

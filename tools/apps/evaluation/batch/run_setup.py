@@ -1,4 +1,4 @@
-"""From a run's specification to its jobs: questions, corpus (the data set's own, the user's, or both), manifest."""
+"""Prepare a run from its specification: questions, corpus (the data set's, the user's, or both), manifest and jobs."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.baselines import SamplingContext
 from hopgraph.tools.apps.evaluation.batch.gold_match import GoldMatch, match_gold
-from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_external, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     SIMULATED_MODELS,
     CorpusSource,
@@ -40,12 +40,12 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.staging import Progress
 
 CORPUS = "corpus"
-"""The folder of a run that holds the index of the data set's own contexts."""
+"""The folder in a run with the index of the data set's own contexts."""
 CONTEXTS = "contexts"
 """Their name in a manifest."""
 _LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
 _SEEDS_PER_REPEAT = 1_000
-"""More than a method has samples, which use the seeds after its own: no two samples of a run share one."""
+"""Exceeds the samples of a method, which use the seeds after its own, so that no two samples of a run share a seed."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RunSpec:
     corpus: str | None = None
     """A retriever's spec; None for the pooled contexts of the data set."""
     rename: int | None = None
-    """The seed with which people, places and works are renamed; None: they are not renamed."""
+    """Seed for renaming people, places and works; None if they are not renamed."""
     add_contexts: bool = False
     """Add the data set's contexts to the corpus: MIGRES's oracle setting."""
     repeats: int = 1
@@ -69,9 +69,9 @@ class RunSpec:
     """Store all passages that come with a question in the run, not only the gold ones."""
     skip_invalid: bool = False
     all_methods: bool = False
-    """The methods are `all`: those whose requirements the questions do not meet are left out."""
+    """Whether the methods are `all`, so that those whose requirements the questions do not meet are left out."""
     name: str = ""
-    """Data set, model and point of a study, as far as they have names: its folder's name."""
+    """Names of its data set, model and point in a study, which are also its folder's name."""
     label: str = ""
     """The data set's name in a study."""
     model_label: str = ""
@@ -79,25 +79,24 @@ class RunSpec:
 
 
 class PreparedRun(NamedTuple):
-    """A run that can start."""
+    """A run that is ready to start."""
 
     manifest: RunManifest
     questions: list[EvalQuestion]
     methods: dict[str, Context]
-    """With their retriever."""
+    """With the run's retriever."""
     skipped: dict[str, CorpusReading]
-    """Which records were skipped while reading the questions and building the corpus."""
+    """Records skipped while reading the questions and building the corpus."""
     gold: GoldMatch
 
 
 def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: PreparedRun | None = None) -> PreparedRun:
-    """Read the questions, build or open the corpus, and make the manifest. Blocks.
+    """Read the questions, build or open the corpus, and create the manifest. Blocks.
 
-    Gold passages are not looked for again in the corpus of a run `alike`, which has the same questions.
+    The gold passages found for a run `alike`, with the same questions, are reused if the corpus is the same.
 
-    SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given them, or
-    renaming in a corpus that is not the data set's. CorpusError: the data set or the corpus cannot be
-    read.
+    SettingsError: no corpus for a data set without contexts, no gold passages for a method that requires them, or
+    renaming with a separate corpus. CorpusError: the data set or the corpus cannot be read.
     """
     skipped = {"questions": CorpusReading(spec.skip_invalid), "corpus": CorpusReading(spec.skip_invalid)}
     questions = select_questions(read_questions(spec.dataset, spec.format_name, skipped["questions"]), spec.sample)
@@ -143,7 +142,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
         model_label=spec.model_label,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
-        code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_of_others(name)},
+        code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_external(name)},
         commit=describe_commit(),
     )
     return PreparedRun(manifest, questions, methods, skipped, gold)
@@ -158,10 +157,10 @@ def list_jobs(
     fresh: bool = False,
     replies_of: Mapping[str, Context] | None = None,
 ) -> list[QuestionJob]:
-    """List what is not finished, and with `retry_failed` what failed, question by question so that results compare.
+    """List unfinished jobs, and with `retry_failed` failed ones, question by question so that methods stay comparable.
 
-    With `fresh` no reply of another run is taken, and none is left to one. Replies are kept where those of
-    `replies_of` are, other settings of the same methods.
+    With `fresh` no replies are shared with other runs. With `replies_of`, other settings of the same methods, replies
+    are cached where theirs are.
     """
     gold_by = prepared.manifest.corpus.gold_by
     jobs: list[QuestionJob] = []
@@ -184,34 +183,31 @@ def list_jobs(
 
 
 def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh: bool) -> str:
-    """Return the folder of a repeat's replies: one that the user's runs share, else the run's own.
-
-    Without `shares_replies`, or a folder of the user's that can be written, the run's own.
-    """
+    """Return a repeat's reply cache: the one shared by the user's runs if possible, else the run's own."""
     if fresh or not shares_replies(settings):
         return directory.cache(repeat)
     shared = Path(settings.cache_dir).expanduser() if settings.cache_dir else shared_replies()
     if not settings.cache_dir:
         try:
             make_cache(shared)
-        except OSError:  # a user without a home
+        except OSError:  # the user has no home folder
             return directory.cache(repeat)
     return str((shared / str(repeat)).resolve())
 
 
 def shares_replies(settings: Context) -> bool:
-    """Return whether cached replies may be reused: not those of objects and local models, which may change."""
+    """Return whether cached replies may be shared: not those of model objects and local models, which may change."""
     models = [settings.model, *settings.models.values()]
     return all(isinstance(each, str) and not each.startswith(_LOCAL_MODELS) for each in models)
 
 
 def shared_replies() -> Path:
-    """Return the reply folder that a user's runs share, unless the setting `cache_dir` names another."""
+    """Return the default reply cache shared by a user's runs."""
     return user_folder("cache") / "replies"
 
 
 def find_greedy_methods(methods: Mapping[str, Context]) -> list[str]:
-    """Name the methods whose repeats would be nearly equal: they ask at temperature 0 and draw no samples."""
+    """Return the methods whose repeats would be nearly identical: temperature 0 and no sampling."""
     return [
         name
         for name, each in methods.items()
@@ -220,7 +216,7 @@ def find_greedy_methods(methods: Mapping[str, Context]) -> list[str]:
 
 
 def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
-    """Refuse a corpus with other names, which an unfinished setup may have left, and questions without passages."""
+    """Refuse a corpus renamed differently, left by an unfinished setup, and questions without passages."""
     seed = read_name_map_seed(spec.out / NAME_MAP)
     if is_index(spec.out / CORPUS) and seed != spec.rename:
         had = "not renamed" if seed is None else f"renamed with the seed {seed}"
@@ -234,7 +230,7 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
 
 
 def _answerable(spec: RunSpec, questions: Sequence[EvalQuestion], notes: list[str]) -> dict[str, Context]:
-    """Return the methods, of `all` without one that is given the gold passages where a question has none."""
+    """Return the methods; if they are `all`, without one that requires gold passages if a question has none."""
     methods = dict(spec.methods)
     without_gold = (each.id for each in questions if not any(own.id in each.gold for own in each.contexts))
     if (name := next(filter(requires_gold, methods), None)) and (missing := next(without_gold, None)) is not None:
@@ -257,7 +253,7 @@ def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
 def _make_corpus(
     spec: RunSpec, renaming: Renamer | None, reading: CorpusReading, progress: Progress | None
 ) -> tuple[str, str]:
-    """Make the corpus if there is none yet; return the retriever's spec and its name in the manifest."""
+    """Build the corpus if it does not exist yet; return the retriever's spec and its name in the manifest."""
     own = spec.out / CORPUS
     if spec.corpus and not spec.add_contexts:
         return spec.corpus, spec.corpus
@@ -274,7 +270,7 @@ def _make_corpus(
 def _passages(
     spec: RunSpec, renaming: Renamer | None, reading: CorpusReading
 ) -> Iterator[StoredPassage | SourceRecord]:
-    """Chain the passages of a local index, if one is named, and the contexts of the data set."""
+    """Yield the passages of a local index, if one is named, then the contexts of the data set."""
     if spec.corpus:
         kind, _, folder = spec.corpus.partition(":")
         if kind != "bm25":
@@ -286,7 +282,7 @@ def _passages(
 
 
 def share_corpus(made: Path, own: Path) -> None:
-    """Give a run the corpus that another has, if any, without building or, with hard links, storing it again."""
+    """Link or copy the corpus that another run has built, if any, into a run."""
     if made == own or not is_index(made / CORPUS) or is_index(own / CORPUS):
         return
 
@@ -306,7 +302,7 @@ def share_corpus(made: Path, own: Path) -> None:
 
 
 def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, progress: Progress | None) -> None:
-    """Index passages; of several with the same id the first is kept."""
+    """Index passages, keeping the first of several with the same id."""
     source = own.parent / "corpus.jsonl"
     seen: set[str] = set()
     with open_private(source, "wb") as file:

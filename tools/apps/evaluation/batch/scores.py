@@ -1,4 +1,4 @@
-"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures."""
+"""Score the outcomes of a run, and summarize them by method: means with confidence intervals, costs, failures."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ COSTS = (
     *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
     *("retrievals", "iterations", "passages", "parse_failures"),
 )
-"""Per question, from a method's usage; a replayed reply counts as the call that it once was."""
+"""Costs per question, from a method's usage; a cached reply counts as a call."""
 BASE, BOUND = "one_step", "gold_passages"
-"""The gap between these is what better retrieval and reasoning can close."""
+"""The gap between these is the potential of better retrieval and reasoning."""
 _NOT_SCORES = frozenset({*COSTS, "depth", "seconds", "failed", "answered", "budget"})
 
 PerQuestion = dict[str, dict[str, float]]
@@ -27,11 +27,11 @@ PerQuestion = dict[str, dict[str, float]]
 
 
 def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
-    """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`; all in [0, 1].
+    """Return the scores of an outcome, each from 0 to 1; retrieved gold passages are recognized by `gold_by`.
 
-    Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages that
-    the answer was given, however few; scores of quotes where it has supporting sentences, and of citations where the
-    answer is in sentences. A failure scores 0.
+    Answer scores if the data set has answers; retrieval scores if it has gold passages, over the passages given to the
+    answer step; scores of quotes if it has supporting sentences, and of citations if the answer is long-form. A failure
+    scores 0.
     """
     found: dict[str, float] = {}
     if question.answers is not None:
@@ -48,17 +48,17 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
 
 
 def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
-    """Return the gold passages as this corpus names them; empty if it does not."""
+    """Return the ids or titles of a question's gold passages in this corpus; empty if they cannot be recognized."""
     return {"ids": question.gold, "titles": question.gold_titles, "none": ()}[gold_by]
 
 
 def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
-    """Name the retrieved passages as gold passages are named in this corpus, best first."""
+    """Return the retrieved passages by id or title, like the gold passages, best first."""
     return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
 
 
 def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
-    """Return whether an answer's citations support it: one is a gold passage or, without those, the checker said so."""
+    """Return whether an answer's citations support it: one is a gold passage or, without gold, the checker said so."""
     if not outcome["answer"]:
         return not outcome["error"] and not question.answers
     gold = gold_names(question, gold_by)
@@ -71,8 +71,8 @@ def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> b
 def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
     """Score quotes against the supporting sentences (HotpotQA's supporting facts).
 
-    A quote and a gold sentence of the same passage are the same when one of them lies within the other, white space
-    apart: the data sets split sentences in other places than we do. A quote over two gold sentences finds both.
+    A quote matches a gold sentence of the same passage if one contains the other, ignoring white space, because data
+    sets split sentences differently. A quote over two gold sentences matches both.
     """
     if not question.sentences or gold_by == "none":
         return {}
@@ -84,7 +84,7 @@ def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold
 
 
 def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> list[str]:
-    """Return the numbers of the gold sentences that a quote contains; a unique key if it contains none."""
+    """Return the numbers of the gold sentences that a quote matches; a unique key if there are none."""
     quote, by_id = " ".join(citation["quote"].split()), gold_by == "ids"
     titles = {each.id: each.title for each in question.contexts}
     found: list[str] = []
@@ -97,7 +97,7 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
 
 
 def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
-    """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
+    """Return the scores of each finished question of a method, averaged over repeats, in the order of the questions."""
     return average_repeats(score_repeats(reader, method, questions), questions)
 
 
@@ -107,9 +107,9 @@ def average_repeats(repeats: Sequence[PerQuestion], questions: Iterable[str]) ->
 
 
 def score_repeats(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> list[PerQuestion]:
-    """Score what a method has finished, each repeat for itself, in their order.
+    """Return the scores of a method's finished questions for each repeat.
 
-    With the judge's scores once every answer is judged: a part is not a fair sample.
+    The judge's scores are included only once every answer is judged, as a part is not a fair sample.
     """
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
     judged = read_judgements(reader)
@@ -125,9 +125,9 @@ def score_repeats(reader: RunReader, method: str, questions: Mapping[str, EvalQu
 
 
 def deviation(repeats: Sequence[PerQuestion], score: str, ids: Iterable[str] | None = None) -> float | None:
-    """Return the standard deviation (n - 1) over repeats of a score's mean, over the questions `ids` (None: all).
+    """Return the standard deviation (n - 1) over repeats of a score's mean over the questions `ids` (default: all).
 
-    Only questions that have the score in every repeat count. None without one, or with fewer than two repeats.
+    Only questions that have the score in every repeat count; None if there are none, or fewer than two repeats.
     """
     names = repeats[0] if repeats and ids is None else ids or ()
     common = [name for name in names if all(score in each.get(name, {}) for each in repeats)]
@@ -137,9 +137,9 @@ def deviation(repeats: Sequence[PerQuestion], score: str, ids: Iterable[str] | N
 
 
 def _costs(outcome: Outcome) -> dict[str, float]:
-    """Return what one question cost, and how many passages were ranked (`depth`).
+    """Return the costs of a question, and the number of ranked passages (`depth`).
 
-    The calls and tokens of a failed one are unknown.
+    The calls and tokens of a failed question are unknown.
     """
     usage = cast("Mapping[str, float] | None", outcome["usage"])
     return {
@@ -161,12 +161,12 @@ def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
-    """Summarize a run by method; one without a finished question has n = 0 alone.
+    """Return the summary of each method; without finished questions it is only n = 0.
 
-    `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
-    `ci95` (score → [low, high]), `sd` (score → standard deviation over repeats, where there are several), `failed`
-    (questions of which any repeat failed), `parse_failures` (of all repeats) and `gap_closed`; where questions failed,
-    `without_failed` (`n` and the scores of the others); `judge`, `second_judge` and `judge_audit`, where there were.
+    `n` (finished questions), each score's mean, each cost's mean over questions that did not fail, `ci95` (score →
+    [low, high]), `sd` (score → standard deviation over repeats, if several), `failed` (questions with a failed repeat),
+    `parse_failures` (in all repeats) and `gap_closed`; if questions failed, `without_failed` (`n` and the scores of the
+    others); `judge`, `second_judge` and `judge_audit`, if the run was judged.
     """
     questions = {question.id: question for question in reader.questions()}
     repeats = {method: score_repeats(reader, method, questions) for method in reader.manifest.methods}
@@ -179,9 +179,9 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
 
 
 def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
-    """Return a method's share of the F1 gap between one-step retrieval (0) and the reader with the gold passages (1).
+    """Return a method's share of the F1 gap between one-step retrieval (0) and the oracle with gold passages (1).
 
-    Over the questions that all three have finished; None without one of the three, or where there is no gap.
+    Over the questions that all three have finished; None if one is missing, or there is no gap.
     """
     parts = gap_parts(rows, method)
     gap = sum(whole for _, whole in parts)
@@ -189,10 +189,7 @@ def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
 
 
 def gap_parts(rows: Mapping[str, PerQuestion], method: str) -> list[tuple[float, float]]:
-    """Return, for each question that all three have finished, how much F1 the method gains on one-step retrieval.
-
-    With it stands how much the reader with the gold passages gains.
-    """
+    """Return the F1 gains over one-step retrieval of (the method, the oracle), per question that all have finished."""
     own, base, bound = (rows.get(name, {}) for name in (method, BASE, BOUND))
     common = [name for name in own if all("f1" in each.get(name, {}) for each in (own, base, bound))]
     return [(own[name]["f1"] - base[name]["f1"], bound[name]["f1"] - base[name]["f1"]) for name in common]
