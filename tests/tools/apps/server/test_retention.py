@@ -18,12 +18,11 @@ from hopgraph.tools.apps.server import monitoring, page, service
 from hopgraph.tools.apps.server.monitoring import AuditLog
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.server_options import ServingOptions, serving_options
-from support.servers.browsing import Chat
 from support.servers.by_hand import by_hand
 from support.servers.protocols import chat_request
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
-from support.waiting import until, wait_until
+from support.waiting import until
 
 DAY = 24 * 3600
 
@@ -186,27 +185,6 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
     assert (second["user"], len(second["comment"])) == ("ann", 2_000)
     assert not [each for each in rated if "question" in each or "Guernica" in each]
     assert third["rating"] == ""
-
-
-@pytest.mark.slow
-def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    rate = ChatSession.rate
-
-    async def rate_slowly(*told: Any) -> None:
-        await asyncio.sleep(1)  # the comment comes while the rating is on its way
-        await rate(*told)
-
-    monkeypatch.setattr(ChatSession, "rate", rate_slowly)
-    chat.ask("Who painted Guernica?")
-    chat.last.get_by_role("button", name="Bad").click()
-    chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
-    chat.last.get_by_role("button", name="Send comment").click()
-    chat.last.get_by_text("Thank you for your comment.").wait_for()
-    address = f"{chat.app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
-    expected = "*Rating: Bad answer*: The year is missing."
-    wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
-    chat.last.get_by_role("button", name="Bad").click()
-    assert chat.last.locator(".hg-comment").count() == 0
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "soon"])

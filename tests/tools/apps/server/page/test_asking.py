@@ -10,8 +10,9 @@ from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView
 from hopgraph.tools.apps.server.page.page_turns import LiveTurn
 from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.models.offline import RuleBasedModel
-from support.servers.browsing import Open, Serve
+from support.servers.browsing import Chat, Open, Serve
 from support.servers.openai_server import OpenAIServer
+from support.waiting import wait_until
 
 HOPS = "Where was the painter of Guernica born?"
 BELOW = """() => {
@@ -247,3 +248,24 @@ def test_a_turn_that_ends_while_the_page_opens_is_shown_as_ended(
         chat.page.reload()
         chat.ended()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
+
+
+@pytest.mark.slow
+def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = ChatSession.rate
+
+    async def rate_slowly(*told: Any) -> None:
+        await asyncio.sleep(1)  # the comment comes while the rating is on its way
+        await rate(*told)
+
+    monkeypatch.setattr(ChatSession, "rate", rate_slowly)
+    chat.ask("Who painted Guernica?")
+    chat.last.get_by_role("button", name="Bad").click()
+    chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
+    chat.last.get_by_role("button", name="Send comment").click()
+    chat.last.get_by_text("Thank you for your comment.").wait_for()
+    address = f"{chat.app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
+    expected = "*Rating: Bad answer*: The year is missing."
+    wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
+    chat.last.get_by_role("button", name="Bad").click()
+    assert chat.last.locator(".hg-comment").count() == 0

@@ -21,7 +21,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
     chat = open_chat(serve())
     panel, notice = chat.page.locator("#hg-documents"), chat.page.locator("#hg-notice")
     chat.unfold("Add your own documents")
-    panel.get_by_text("Only you can search what you add here.").wait_for()
+    panel.get_by_text("Only you can search the documents you add here.").wait_for()
     assert not panel.locator("#hg-extend").is_visible()
     panel.locator("input[type=file]").set_input_files([tmp_path / "zorbia.txt", tmp_path / "plim.txt"])
     chat.page.get_by_label("Name of these documents").fill("Islands")
