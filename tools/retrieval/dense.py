@@ -155,8 +155,8 @@ def _embed_passages(
     """Embed the passages in `rows`, except those that a killed build of the same passages embedded with the same model.
 
     The caller holds the build lock of `target`; `fingerprint` is that of all passages. `progress` is called with the
-    number of embedded passages and the total. Returns the vectors, mapped into memory; the number of reused ones; and
-    the info of the model.
+    number of embedded passages and the total. Returns the memory-mapped vectors, the number of reused ones, and the
+    model's info.
     """
     folder, info = _open_vector_folder(target, model)
     total = len(rows)

@@ -41,7 +41,7 @@ _BATCH = 1 << 12
 
 
 def choose_kind(passages: int, requested: str | None = None) -> FaissKind:
-    """Return the kind of index for so many passages; SettingsError if `requested` is unknown or needs more."""
+    """Return the kind of index for a number of passages; SettingsError if `requested` is unknown or needs more."""
     if requested is None:
         return "flat" if passages <= FLAT_UP_TO else "hnsw" if passages <= HNSW_UP_TO else "ivfpq"
     if requested not in FAISS_KINDS:

@@ -58,10 +58,10 @@ def build_index(
     """Index a file or folder, in one of the formats of `corpora`, into the folder `out`: missing, empty, or an index.
 
     An existing index is replaced once the new one is complete. `exclude` has patterns of files to leave out, as in
-    `.gitignore`. By default `format` is detected; `language` is that of each document if detected reliably, else
-    English; `chunking` makes passages of about 100 words; `dense` is no embedding model (an interrupted build keeps its
-    vectors beside `out` for the next one); and `faiss` is the kind that fits the number of passages. Memory: each
-    passage's id and 16 bytes per occurrence of a term; never the texts.
+    `.gitignore`. By default the `format` is detected, and the `language` of each document, else English; passages have
+    about 100 words (`chunking`); there are no vectors (`dense`; an interrupted build keeps them beside `out` for the
+    next one); and the kind of `faiss` index fits the number of passages. Memory: each passage's id, 16 bytes per
+    occurrence of a term; never the texts.
 
     Raises:
         SettingsError: an unknown format, language or model, or a missing package.
@@ -98,12 +98,12 @@ def update_index(
     """Update the index `out` from a file or folder that it was built from; build it if there is none.
 
     Only files whose content or reading options have changed are read, and only passages with a new text are embedded,
-    by the model that the index names. `dense` may be a copy of this model; an index without vectors gets them all.
-    Without `chunking`, documents are chunked as before; `--colbert` vectors are updated by the model that made them.
-    Passages of deleted files are removed, unless `keep_deleted`, and so are those with ids in `delete`, from any file.
-    Passages of other sources stay. A source that the index does not have needs `add`; passages that it already has word
-    for word are left out. The other arguments are as in `build_index`. Nothing is written if nothing changes, or with
-    `dry_run`, whose report has the changes.
+    by the index's model, of which `dense` may be another copy; an index without vectors gets them for all. Without
+    `chunking`, documents are chunked as before; `--colbert` vectors are updated by the model that made them. Passages
+    of deleted files are removed, unless `keep_deleted`, as are those with ids in `delete`, from any file. Passages of
+    other sources stay. A new source needs `add`; passages that the index already has word for word are left out. The
+    other arguments are as in `build_index`. Nothing is written if nothing changes, or with `dry_run`, whose report has
+    the changes.
 
     The errors are those of `build_index`; also CorpusError for an index that was not built from this source, unless
     `add`, and SettingsError for another language or kind of vectors.

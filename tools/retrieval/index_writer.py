@@ -113,7 +113,7 @@ class IndexWriter:
         bm25.save(folder)
         mixed = isinstance(self.analyser, MixedAnalyser)
         analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
-        del bm25, self._term_ids  # frees memory for the names
+        del bm25, self._term_ids  # frees memory for the links
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
         write_sources(folder, sources)

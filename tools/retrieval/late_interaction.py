@@ -156,7 +156,7 @@ _TOKENS_AT_ONCE = 1 << 12
 
 
 class LateInteractionInfo(BaseModel, frozen=True, extra="forbid"):
-    """The model of token vectors, and what they were made from."""
+    """The model and the passages of token vectors."""
 
     kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
     format_version: Literal[1] = 1
@@ -271,8 +271,7 @@ def update_late_interaction(
     """Write the token vectors of the index `new`, copying those of unchanged texts from the index `old`.
 
     `origins` has each passage's row in `old`, or -1 if it must be encoded; `fingerprint` is that of the passages. The
-    model is loaded only if needed: SpecError if it cannot be, CorpusError if its weights differ or the old vectors are
-    damaged.
+    model is loaded only if needed: SpecError if it cannot be, CorpusError for other weights or damaged vectors.
     """
     info = _read_matching_info(old)
     vectors, missing = TokenVectors(old / COLBERT, info), np.flatnonzero(origins < 0).tolist()

@@ -114,8 +114,8 @@ def _unit_of(passage: StoredPassage, whole: Whole | None) -> object:
 def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | None = None) -> SearchableIndex:
     """Return an index that follows the links stored in a folder, or `base` if there are none.
 
-    `folder` is an index of the same passages, which are read from it if not given. CorpusError if it is not an index,
-    or damaged.
+    `folder` is an index of the same passages, which are read from it if not given. CorpusError if it is not, or is
+    damaged.
     """
     if passages is None:
         read_manifest(folder)

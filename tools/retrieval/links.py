@@ -157,7 +157,7 @@ class Links:
 
     @classmethod
     def load(cls, folder: Path, passages: int) -> "Links | None":
-        """Map the arrays of an index of so many passages; None if it has no links, CorpusError if damaged."""
+        """Map the arrays of an index with this many passages; None if it has no links, CorpusError if damaged."""
         if not (folder / FOLDER).is_dir():
             return None
         lengths = {"forward_starts": passages + 1, "backward_starts": passages + 1}
@@ -223,9 +223,9 @@ def _normalize_scores(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
 def find_links(passages: PassageStore) -> Links:
     """Find the links of a corpus of any size, by reading its passages twice.
 
-    A passage is linked with each whose name is in its text, in the same case, at word boundaries; of overlapping names
-    the longest counts. The first passage of a file also has the file's name. Names that are too frequent are ignored. A
-    passage is linked as well with the documents to which it has a hyperlink.
+    A passage links to those whose names are in its text, in the same case, at word boundaries; of overlapping names the
+    longest counts. A file's name is also a name of its first passage. Too frequent names are ignored. Hyperlinks to
+    documents count as well.
     """
     count = len(passages)
     most, hyperlinks = max(_MAX_MENTIONS, count // 100), Hyperlinks()

@@ -134,7 +134,7 @@ def _shape(text: str) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
 class IndexRetriever(AsyncRetriever):
     """A LangChain retriever over an index; documents have their passage's metadata, title, score and source.
 
-    The source of a passage without one is the index. `linked_from` is the title of the passage whose link led to a
+    The source of a passage without one is the index. `linked_from` is the title of the passage that linked to a
     document.
     """
 

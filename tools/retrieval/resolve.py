@@ -28,7 +28,7 @@ RETRIEVER_SPECS = (
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # the start of a spec; a single letter would be a drive
 _MAX_OPEN = 64
 _opened: dict[str, tuple[BuildId, BaseRetriever]] = {}
-"""Least recently used first; this is dropped when there are too many."""
+"""Least recently used first, dropped when there are too many."""
 _opening = Lock()
 _opening_vectors = Lock()  # loading a model takes seconds and must not block other indexes
 

@@ -12,7 +12,7 @@ The prefix `rerank:` is optional. A key is read from HOPGRAPH_RERANKER_API_KEY.
 Entailment checkers, in TEI's format: `{"inputs": [["premise", "hypothesis"], …], "truncate": true}`, sent to `/predict`
 or to the address's path, returns for each pair the probabilities of all labels, in any order:
 `[[{"label": "entailment", "score": 0.93}, …], …]`. The label for entailment is recognized by its name, or chosen with
-`?label=NAME`. The server cuts premises that are too long for its model. A key is read from HOPGRAPH_ENTAILMENT_API_KEY.
+`?label=NAME`. The server truncates premises that are too long. A key is read from HOPGRAPH_ENTAILMENT_API_KEY.
 """
 
 import asyncio

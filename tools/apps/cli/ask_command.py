@@ -130,7 +130,7 @@ def _read_question(given: str) -> str:
 def _review_settings(choice: str) -> list[str]:
     """Return the settings that a value of `--review` stands for, in the form of `--set`."""
     if not sys.stdin.isatty():
-        raise SettingsError("--review needs a terminal for input; run it in one")
+        raise SettingsError("--review needs a terminal to read from")
     return [f"review_{kind}=true" for kind in _HELP if choice in (kind, "all")]
 
 
@@ -209,4 +209,4 @@ class ReviewPrompt:
             print_hanging(self.console, Text(f"  {number}", "cyan"), Text(text), indent=width)
             if about := " · ".join(each.get("titles", ())) or each.get("why", ""):
                 print_hanging(self.console, Text(), Text(sanitize_line(about), "dim"), indent=width)
-        print_line(self.console, _HELP[self.kind] if self.items else "nothing is left; Enter continues without", "dim")
+        print_line(self.console, _HELP[self.kind] if self.items else "nothing is left; press Enter to continue", "dim")

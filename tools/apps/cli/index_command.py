@@ -250,7 +250,7 @@ def _count_changes(changes: FileChanges) -> str:
 
 
 def _print_changes(console: Console, changes: FileChanges) -> None:
-    print_line(console, f"Would be: {_count_changes(changes)}.")
+    print_line(console, f"Dry run: {_count_changes(changes)}.")
     for what, names in (("add", changes.added), ("read again", changes.changed), ("remove", changes.vanished)):
         for name in names[:_MAX_LISTED]:
             print_line(console, f"  {what}: {sanitize_line(name)}")

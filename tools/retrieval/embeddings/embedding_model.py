@@ -96,7 +96,7 @@ class EmbeddingModel:
     passage_prefix: str = ""
 
     def passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed passages, one row per text, (0, 0) for none; blocks. ModelError for unusable vectors."""
+        """Embed passages, one row per text, of shape (0, 0) for none; blocks. ModelError for unusable vectors."""
         items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
         return run_in_background(self._encode(items))
 

@@ -165,8 +165,7 @@ def _open_sentence_transformer(named: ModelSpec, folder: Path, place: Placement)
 def read_modules(named: ModelSpec, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
     """Return the modules of a sentence-transformers model; None if it does not list them.
 
-    SpecError for a class whose name begins with none of `known`: older versions of the library run code from the
-    folder.
+    SpecError for a class whose name begins with none of `known`: older versions of the library run the folder's code.
     """
     path = folder / "modules.json"
     if not path.is_file():

@@ -58,7 +58,7 @@ class ElasticsearchEngine:
             quick = self._client.options(request_timeout=CONNECT_SECONDS, max_retries=0)
             if not quick.indices.exists(index=self.address.collection):
                 return None
-            # An alias has one index.
+            # An alias stands for one index.
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
         return parse_collection_info(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
 

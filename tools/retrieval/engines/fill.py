@@ -206,7 +206,7 @@ class _Run:
         return self._source + _digest(name)
 
     def checkpoint(self, passages: int) -> Checkpoint:
-        """Return the checkpoint after so many passages."""
+        """Return the checkpoint after this many passages."""
         names = (name for name in self._hashes if name in self._differing)
         return Checkpoint(source=self.corpus.path.name, passages=passages, fingerprint=self._fingerprint(names))
 

@@ -49,7 +49,7 @@ _opening = Lock()
 class MilvusEngine:
     """One Milvus collection. Its calls block, so make them in a thread; any number may run at once.
 
-    Each raises CorpusError if the server cannot be reached or refuses; the constructor also SpecError for a missing
+    Each raises CorpusError if the server cannot be reached or refuses; the constructor also SpecError without the
     package.
     """
 

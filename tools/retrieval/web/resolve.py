@@ -289,8 +289,8 @@ _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community":
 def resolve_web(spec: str) -> IndexRetriever:
     """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
-    SpecError for an unknown engine, an unknown or invalid option, or a missing key; SettingsError if the cache cannot
-    be written.
+    SpecError for an unknown engine, an unknown or invalid option, or a missing key; SettingsError for an unusable
+    cache.
     """
     name, _, query = spec.removeprefix("web:").partition("?")
     kind, _, class_name = name.partition(":")

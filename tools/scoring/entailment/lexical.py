@@ -2,8 +2,7 @@
 
 It compares words, names, numbers and negation. It does not see who did what to whom, antonyms ("lost" for "won"),
 paraphrases, or other forms of a name ("Italian" for "Italy", "NBC"); it errs on the side of "no". A statement in
-another language than its premise is not judged, but accepted. `docs/models.md` has its accuracy on public sets of human
-judgements.
+another language than its premise is accepted without a check. `docs/models.md` has its accuracy on human judgements.
 """
 
 import re

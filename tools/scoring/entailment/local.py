@@ -90,8 +90,7 @@ def local_entailment(spec: str) -> EntailmentChecker:
     """Return a checker of one of the kinds above; a pair is entailed from a probability of 0.5.
 
     The labels of `nli:` are read from the model's config; `?label=NAME` names the one for entailment if that is
-    unclear. SpecError for an invalid spec, a missing package, no label for entailment, or a model that cannot be
-    loaded.
+    unclear. SpecError for an invalid spec, a missing package, no label for entailment, or a model that fails to load.
     """
     named = parse_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
     return local_scorer(named, 0.5, _LOADERS[named.kind])

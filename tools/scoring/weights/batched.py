@@ -141,7 +141,7 @@ def estimate_tokens(texts: Iterable[str], longest: int) -> list[int]:
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Group texts by length, the longest first, ties as given; a padded batch has at most `tokens`, or one text."""
+    """Group texts by length, longest first, ties in order; a padded batch has at most `tokens`, or one text."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         if batches and (len(batches[-1]) + 1) * max(1, lengths[batches[-1][0]]) <= tokens:

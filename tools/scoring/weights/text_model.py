@@ -112,7 +112,7 @@ def local_scorer(
 def load_text_model(
     named: ModelSpec, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
 ) -> TextModel:
-    """Load a tokenizer and a model with the head for a task, by the end of transformers' class names, e.g. Seq2SeqLM.
+    """Load a tokenizer, and a model with the head for a task: the suffix of transformers' class names, e.g. Seq2SeqLM.
 
     SpecError if the files cannot be loaded, or the model was not trained for this task.
     """

@@ -25,7 +25,7 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
         assert "1 bad file or record skipped." in said
         assert "has 2 passages now." in said
         again = run("index", str(tmp_path), "--format", "beir", "--to", target, "--dry-run")
-        assert "Would be: 0 files added, 0 changed, 0 removed, 1 unchanged." in " ".join(again.out.split())
+        assert "Dry run: 0 files added, 0 changed, 0 removed, 1 unchanged." in " ".join(again.out.split())
         assert "--corpus" in said
         assert "corpus.jsonl:3:_idismissing" in "".join(sent.err.split())  # the terminal wraps a long path
         retriever = resolve_retriever(target)
@@ -42,7 +42,7 @@ def test_a_dry_run_without_changes_prints_no_table(run: Callable[..., Any], tmp_
     arguments = ["index", str(tmp_path / "notes"), "--out", str(tmp_path / "index")]
     assert "passages" in run(*arguments, "--dry-run").out
     assert run(*arguments).code == 0
-    assert run(*arguments, "--dry-run").out.strip() == "Would be: 0 files added, 0 changed, 0 removed, 1 unchanged."
+    assert run(*arguments, "--dry-run").out.strip() == "Dry run: 0 files added, 0 changed, 0 removed, 1 unchanged."
 
 
 def test_milvus_lite_is_a_local_file(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def _print_head(console: Console, reader: RunReader, question: EvalQuestion, out
         print_line(console, f"A{label[1:]}.", "yellow")
     print_hanging(console, Text("Question", "bold"), Text(sanitize_line(question.question)))
     if question.answers is not None:
-        gold = " | ".join(map(sanitize_line, question.answers)) or "none: it cannot be answered"
+        gold = " | ".join(map(sanitize_line, question.answers)) or "none (unanswerable)"
         print_hanging(console, Text("Gold", "bold"), Text(gold))
     found = list(dict.fromkeys(outcome["titles"] if corpus.gold_by == "titles" else outcome["retrieved"]))
     titles = {each.id: each.title for each in question.contexts}

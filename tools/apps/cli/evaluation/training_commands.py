@@ -131,9 +131,9 @@ def _check_choices(options: evaluation_options.DistillOptions, cls: type[Distill
     """Raise SettingsError for a teacher, base or flag that the role does not use."""
     role, by_gold = options.role, options.teacher == "gold"
     if ("gold" if by_gold else "model") not in cls.teachers:
-        raise SettingsError(f"--teacher {options.teacher}: {role} takes {'a model' if by_gold else 'gold'} alone")
+        raise SettingsError(f"--teacher {options.teacher}: {role} needs {'a model' if by_gold else 'gold'}")
     if cls.asks_base != (options.base is not None):
-        problem = "needs --base SPEC, the model that answers from memory" if cls.asks_base else "takes no --base"
+        problem = "needs --base SPEC, the model that answers from memory" if cls.asks_base else "does not use --base"
         raise SettingsError(f"--for {role} {problem}")
     if options.negatives and "negatives" not in cls.model_fields:
         raise SettingsError("--negatives: only genground/ground has the reply Empty")
