@@ -95,7 +95,7 @@ class LinkedIndex:
         row = self._row_of(hit.passage.id)
         if row is None:
             raise CorpusError(
-                f"{self.source}: found the passage {hit.passage.id!r:.80}, which the index with the links lacks; "
+                f"{self.source}: found the passage {hit.passage.id!r:.80}, which is not in the index with the links; "
                 "build both from the same files"
             )
         return row

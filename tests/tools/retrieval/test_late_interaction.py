@@ -219,7 +219,7 @@ def test_the_command_line_adds_vectors_and_says_how_to_use_them(
     out = tmp_path / "index"
     assert main(["index", str(source), "--out", str(out), "--colbert", str(model)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "vectors of" in shown
+    assert "vectors by" in shown
     assert f"colbert:{out}" in shown.replace(" ", "")
     assert main(["index", str(source), "--out", str(tmp_path / "no"), "--colbert", str(tmp_path / "missing")]) != 0
     assert not (tmp_path / "no").exists()

@@ -203,7 +203,7 @@ async def test_an_engine_follows_the_links_of_an_index_of_the_same_passages(film
     expected = [hit.passage.id for hit in await with_links(index, films).asearch(QUESTION, 5)]
     assert [hit.passage.id for hit in await with_links(ByIds(index), films).asearch(QUESTION, 5)] == expected
     for unknown in ("aaa", "m", "zzz"):
-        with pytest.raises(CorpusError, match=f"'{unknown}', which the index with the links lacks"):
+        with pytest.raises(CorpusError, match=f"'{unknown}', which is not in the index with the links"):
             await with_links(ByIds(index, unknown), films).asearch(QUESTION, 5)
 
 

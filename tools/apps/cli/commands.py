@@ -101,8 +101,8 @@ class IndexOptions:
     skip_invalid: bool = flag("Skip invalid records and count them.")
     follow_links: bool = flag("Follow symbolic links in a folder of documents.")
     exclude: list[str] | None = option(
-        "Exclude files of a folder by a pattern as in .gitignore; repeatable. Add to the folder's .hopgraphignore to "
-        "exclude them always.",
+        "Exclude files of a folder by a pattern as in .gitignore; repeatable. Patterns in the folder's .hopgraphignore "
+        "always apply.",
         metavar="PATTERN",
     )
     show: Path | None = option(
@@ -126,8 +126,8 @@ class IndexOptions:
     )
     overlap: int | None = option("Maximum overlap of passages, in words.", metavar="N", show_default="0, or as before")
     dense: str | None = option(
-        "Add vectors by an embedding model, to search with faiss:DIR or hybrid:DIR. MODEL is st:NAME_OR_PATH "
-        "(sentence-transformers), contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
+        "Add vectors of an embedding model, searched as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH "
+        "(sentence-transformers), contriever:…, flag:… (BGE), or openai:NAME?base_url=URL. Needs the extra `models`.",
         metavar="MODEL",
     )
     faiss: str | None = option(
@@ -141,8 +141,8 @@ class IndexOptions:
     dry_run: bool = flag("Only show which files would be read or removed, and what would be skipped and why.")
     watch: bool = flag("Keep running, and update the index whenever a file in SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
-        "Add token vectors by a late-interaction model, to search with colbert:DIR. MODEL is a name, e.g. "
-        "colbert-ir/colbertv2.0, or a folder, with options such as ?device=cuda (needs the extra `colbert`).",
+        "Add token vectors of a late-interaction model, searched as colbert:DIR: a name, e.g. colbert-ir/colbertv2.0, "
+        "or a folder, with options such as ?device=cuda. Needs the extra `colbert`.",
         metavar="MODEL",
     )
 
@@ -155,9 +155,7 @@ class IndexOptions:
             )
         of_a_folder = self.colbert or self.faiss or self.add or self.replace
         if self.show is None and ((self.out is None) == (self.to is None) or (self.to and of_a_folder)):
-            raise typer.BadParameter(
-                "Give either --out DIR or --to SPEC (--colbert, --faiss, --add, --replace: --out)."
-            )
+            raise typer.BadParameter("Give --out DIR or --to SPEC; --colbert, --faiss, --add and --replace need --out.")
 
 
 @command(

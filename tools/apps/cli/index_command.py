@@ -32,7 +32,7 @@ from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _MAX_LISTED = 20  # maximum files named per kind of change
-_SKIPPED = ("bad file or record", "bad files or records")
+_SKIPPED = ("invalid file or record", "invalid files or records")
 _EMPTY = "a file has no text"
 
 
@@ -218,10 +218,10 @@ def _build(options: IndexOptions, given: dict[str, Any]) -> tuple[IndexReport, s
         raise
     lines = [_index_summary(report)]
     if vectors:
-        lines.append(f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
+        lines.append(f"Added {pluralize(vectors, 'vector')} by {options.colbert}.")
     if report.dense:
         about = report.dense.embedding
-        lines.append(f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
+        lines.append(f"Vectors of {about.dimension} dimensions by {about.model}, FAISS {report.dense.kind}.")
     return report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out), lines
 
 

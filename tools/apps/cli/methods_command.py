@@ -54,7 +54,7 @@ def run_methods(options: MethodsOptions) -> None:
             console.print(Text.assemble(above, (heading, "bold"), (f"  --methods {group}", "dim")))
         for record in found:
             _print_method(console, record)
-    console.print("\nSettings of one: hopgraph methods NAME; of the chat: hopgraph methods chat", style="dim")
+    console.print("\nA method's settings: hopgraph methods NAME; the chat's: hopgraph methods chat", style="dim")
 
 
 def _record(name: str, graph: CompiledMethod, about: str, group: str, *, settings: bool) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def run_prompts(options: PromptsOptions) -> None:
     method, out = options.method, options.out.expanduser()
     cls = find_method(method).Context
     if not cls.steps:
-        raise SettingsError(f"{method} has no prompts to copy: its graph calls models in its own way")
+        raise SettingsError(f"{method} has no prompts to copy: its graph does not use prompt files")
     files = dict(list_prompt_files(cls.method, cls.all_steps(), own_prompt_folders(cls)))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]

@@ -97,7 +97,7 @@ def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
     return "" if address.uri.endswith(".db") else "a local Milvus file must end in .db"
 
 
-REMEDY = "fill a new collection by `hopgraph index`"
+REMEDY = "fill a new collection with `hopgraph index`"
 
 METADATA, FILE, FILE_RECORD = "metadata", "file", "file_record"
 """Fields with a passage's metadata, and those that tell an update which files are stored."""

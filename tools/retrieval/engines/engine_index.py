@@ -58,7 +58,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     if info is None:
         raise CorpusError(f"{address}: no such collection; fill it: hopgraph index SOURCE --to {address}")
     if not info.corpora:
-        raise CorpusError(f"{address}: it was not completely filled; run the same `hopgraph index` again")
+        raise CorpusError(f"{address}: filling it was interrupted; run the same `hopgraph index` again")
     index = _open_index(address, engine, info, embeddings)
     return IndexRetriever(index=with_links(index, Path(address.links).expanduser()) if address.links else index)
 

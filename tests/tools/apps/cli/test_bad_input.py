@@ -57,8 +57,8 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["draw", "migres", "--format", "gif"], ["gif", "svg"]),
         (["ask", "q", "--set", "review_queries=true"], ["--review"]),
         (["ask", "q", "--review=foo"], ["'--review': 'foo' is not one of 'queries', 'evidence', 'all'; see"]),
-        (["index", "x"], ["Give either --out DIR or --to SPEC"]),
-        (["index", "x", "--out", "x", "--to", "milvus:x.db#x"], ["Give either --out DIR or --to SPEC"]),
+        (["index", "x"], ["Give --out DIR or --to SPEC"]),
+        (["index", "x", "--out", "x", "--to", "milvus:x.db#x"], ["Give --out DIR or --to SPEC"]),
         (["index", "x", "--out", "x", "--watch", "--dry-run"], ["--watch"]),
         (["index", README, "--to", "milvus:lite#foxes"], ["a local Milvus file must end in .db"]),
         (["index", README, "--out", "x", "--language", "tlh"], ["language 'tlh' is unknown; known: ar"]),
@@ -141,7 +141,7 @@ def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None
     ran = run("index", str(source), "--out", str(tmp_path / "i"), "--skip-invalid")
     assert ran.code == 0
     assert "Indexed 1 passage (" in ran.out
-    assert "2 bad files or records skipped" in " ".join(ran.out.split())
+    assert "2 invalid files or records skipped" in " ".join(ran.out.split())
     skipped = "".join(ran.err.split())  # a long path is parted over lines
     assert f"skipped{source}:2" in skipped
     assert f"skipped{source}:3" in skipped
@@ -155,10 +155,10 @@ def test_what_an_index_lacks_is_told_at_each_run(run: Run, tmp_path: Path) -> No
     first, again = run(*command), run(*command)
     noted = f"{tmp_path}/docs/good.txt: not UTF-8, read as cp1252"
     assert noted.replace(" ", "") in "".join(first.err.split())
-    assert "1 bad file or record skipped" in " ".join(first.out.split())
+    assert "1 invalid file or record skipped" in " ".join(first.out.split())
     said = " ".join(again.out.split())
     assert "0 files added, 0 changed, 0 removed, 2 unchanged (1 passage, 1 before)" in said
-    assert "1 bad file or record skipped" in said
+    assert "1 invalid file or record skipped" in said
     assert f"skipped{tmp_path}/docs/bad.json:notusableJSON" in "".join(again.err.split())
 
 

@@ -22,7 +22,7 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
         assert sent.code == 0
         said = " ".join(sent.out.split())
         assert "Sent 2 passages (beir format) in" in said
-        assert "1 bad file or record skipped." in said
+        assert "1 invalid file or record skipped." in said
         assert "has 2 passages now." in said
         again = run("index", str(tmp_path), "--format", "beir", "--to", target, "--dry-run")
         assert "Dry run: 0 files added, 0 changed, 0 removed, 1 unchanged." in " ".join(again.out.split())

@@ -51,7 +51,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(
     server.fail_bulk_after = 5
     with pytest.raises(CorpusError, match="primary shard is not active"):
         index_into(target, source, dense=MODEL)
-    with pytest.raises(CorpusError, match="was not completely filled; run the same"):
+    with pytest.raises(CorpusError, match="filling it was interrupted; run the same"):
         resolve_engine(target, MODEL)
     server.fail_bulk_after = None
     embedded = MODEL.texts

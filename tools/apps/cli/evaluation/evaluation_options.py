@@ -244,7 +244,7 @@ class ReproduceOptions(RunOptions):
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="PAPER[/TABLE]", help="A table to run. PAPER alone lists its tables; nothing, the papers."
+            metavar="PAPER[/TABLE]", help="A table to run. PAPER alone lists its tables. Default: list papers."
         ),
     ] = None
     dataset: Path | None = option("As in `eval`; without it, only the paper's scores are shown.", metavar="DATASET")
