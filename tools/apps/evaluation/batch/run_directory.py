@@ -474,17 +474,18 @@ def discarded_if_empty(folder: Path, *, estimate: bool = False) -> Generator[Non
     of a run before, and data sets downloaded into the folder, are kept.
     """
     is_new = not (folder.is_dir() and _OWN_FILES & {path.name for path in folder.iterdir()})
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield
     except HopgraphError as error:
         if is_new:
-            _remove_unanswered(folder, refused=error.trouble == "refusal")
+            _remove_unanswered(folder, missing, refused=error.trouble == "refusal")
         raise
     if is_new and estimate:
-        _remove_unanswered(folder)
+        _remove_unanswered(folder, missing)
 
 
-def _remove_unanswered(folder: Path, *, refused: bool = False) -> None:
+def _remove_unanswered(folder: Path, created: Iterable[Path], *, refused: bool = False) -> None:
     """Remove a run without outcomes worth keeping (answers, abstentions, failures unless `refused`) or replies."""
     results = (folder / _RESULTS).glob("*.jsonl")
     outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
@@ -496,8 +497,9 @@ def _remove_unanswered(folder: Path, *, refused: bool = False) -> None:
         return
     for path in (folder / name for name in _OWN_FILES):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    with suppress(OSError):  # it is not empty
-        folder.rmdir()
+    with suppress(OSError):  # one is not empty
+        for each in created:
+            each.rmdir()
 
 
 def compress_record(record: Mapping[str, Any]) -> bytes:

@@ -102,10 +102,10 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch: pytes
 
 
 def test_an_estimate_needs_no_key_and_leaves_no_folder(run: Run, tmp_path: Path) -> None:
-    ran = run(*evaluate(tmp_path / "run", "--model", "openai:gpt-4.1-mini", "--estimate"))
+    ran = run(*evaluate(tmp_path / "runs" / "first", "--model", "openai:gpt-4.1-mini", "--estimate"))
     assert ran.code == 0, ran.err
     assert "An estimate from the first 3 questions, answered by" in ran.out
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "runs").exists()
     assert run(*evaluate(tmp_path / "run", "--model", "openai:gpt-4.1-mini")).code == 2, "a run needs one"
 
 
