@@ -102,8 +102,8 @@ def update_index(
     `chunking`, documents are chunked as before; `--colbert` vectors are updated by the model that made them. Passages
     of deleted files are removed, unless `keep_deleted`, as are those with ids in `delete`, from any file. Passages of
     other sources stay. A new source needs `add`; passages that the index already has word for word are left out. The
-    other arguments are as in `build_index`. Nothing is written if nothing changes, or with `dry_run`, whose report has
-    the changes.
+    other arguments are as in `build_index`. With `dry_run`, or if nothing changes, nothing is written, and the report
+    has the changes.
 
     The errors are those of `build_index`; also CorpusError for an index that was not built from this source, unless
     `add`, and SettingsError for another language or kind of vectors.

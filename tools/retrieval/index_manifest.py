@@ -105,8 +105,7 @@ def corpus_fingerprint(retriever: str) -> str:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
-    CorpusError if there is no index, its manifest is damaged or of another format version, or a file is missing or has
-    another size than recorded.
+    CorpusError if there is none, it is damaged or of another format version, or a file is missing or has another size.
     """
     path = folder / INDEX_MANIFEST
     try:

@@ -1,8 +1,7 @@
 """The files that an index was built from, recorded in it so that an update reads only those that changed.
 
 This is like a record manager of `langchain_core.indexing`, but within the index, so that both change in one step, and
-by file content, so that unchanged files need not be converted. An update plans from it which files to read and which
-rows to copy.
+by file content, so that unchanged files need not be converted. An update plans from it what to read and what to copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -243,8 +243,8 @@ _PASSAGES_AT_ONCE = 256
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
     """Add the token vectors of all passages to an index, replacing others; return their number.
 
-    `progress` is called with `encode`, the number of passages done and the total. CorpusError if there is no index, or
-    it cannot be written.
+    `progress` is called with `encode`, the number of passages done and the total. CorpusError for no or a read-only
+    index.
     """
     fingerprint = read_manifest(folder).corpus.fingerprint
     if (folder / COLBERT).is_dir():
@@ -312,8 +312,8 @@ def open_late_interaction(spec: str) -> IndexRetriever:
 
     Options: `candidates`, the number of passages that BM25 retrieves for scoring, or `all` to score every passage (the
     default up to EXACT_TOKENS vectors); `model`, its new place if it was moved; and MODEL_OPTIONS. SpecError for an
-    unknown option, or a model that cannot be loaded; CorpusError if there is no index, or its vectors are missing or of
-    another corpus or model.
+    unknown option, or a model that cannot be loaded; CorpusError if the index, or its vectors of this corpus and model,
+    are missing.
     """
     named = parse_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
     folder, options = Path(named.name).expanduser(), named.options

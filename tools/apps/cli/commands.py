@@ -135,16 +135,16 @@ class IndexOptions:
         metavar="flat|hnsw|ivfpq",
         show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
     )
-    add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
-    replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
-    keep_deleted: bool = flag("Keep the passages of files that were deleted from SOURCE.")
-    dry_run: bool = flag("Only show which files would be read or removed, and what would be skipped and why.")
-    watch: bool = flag("Keep running, and update the index whenever a file in SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
         "Add token vectors of a late-interaction model, searched as colbert:DIR: a name, e.g. colbert-ir/colbertv2.0, "
         "or a folder, with options such as ?device=cuda. Needs the extra `colbert`.",
         metavar="MODEL",
     )
+    add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
+    replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
+    keep_deleted: bool = flag("Keep the passages of files that were deleted from SOURCE.")
+    dry_run: bool = flag("Only show which files would be read or removed, and what would be skipped and why.")
+    watch: bool = flag("Keep running, and update the index whenever a file in SOURCE changes (needs the extra `chat`).")
 
     def __post_init__(self) -> None:
         if self.replace and (self.add or self.keep_deleted or self.dry_run):
@@ -251,9 +251,8 @@ class ChatOptions:
     )
     assignments: ChatSetOption = None
     host: str = option(
-        "The address to listen on. Any address but this machine's needs keys in HOPGRAPH_API_KEY: one key, or "
-        "USER=KEY,USER=KEY. HOPGRAPH_PROXIES names trusted proxies. SECURITY.md lists the limits, such as "
-        "HOPGRAPH_CALLS_PER_DAY (20,000).",
+        "The address to listen on. Any but this machine's needs HOPGRAPH_API_KEY: one key, or USER=KEY,USER=KEY. "
+        "SECURITY.md lists HOPGRAPH_PROXIES and limits such as HOPGRAPH_CALLS_PER_DAY (20,000).",
         default="127.0.0.1",
         metavar="HOST",
     )

@@ -50,8 +50,8 @@ class TextModel:
     ) -> list[list[float]]:
         """Run texts, or pairs of texts, through the model in batches; return the output values of each, in order.
 
-        `forward` takes padded tensors of shape (texts, longest) by name and returns (texts, values); `truncation` is
-        passed to the tokenizer.
+        `forward` maps padded tensors of shape (texts, longest) by name to (texts, values); `truncation` is the
+        tokenizer's.
         """
 
         def work(batch: list[Any]) -> list[list[float]]:

@@ -26,20 +26,6 @@ class QuestionOptions:
     """The options of every command that works on the questions of a data set."""
 
     corpus: str | None = study_option(QuestionSet, "corpus", metavar="DIR|SPEC")
-    limit: int | None = study_option(QuestionSet, "limit", metavar="N")
-    skip: int | None = study_option(QuestionSet, "skip", metavar="N")
-    sample: str | None = study_option(QuestionSet, "sample", metavar="first|random:SEED", show_default="first")
-    concurrency: int = study_option(Study, "concurrency", metavar="N")
-    assignments: list[str] | None = option(
-        "Set a setting of one method, or of all that have it; repeatable.", "--set", metavar="[METHOD.]KEY=VALUE"
-    )
-    max_outage: float = study_option(Study, "max_outage", metavar="SECONDS")
-    retry_failed: bool = study_option(Study, "retry_failed")
-    fresh: bool = study_option(Study, "fresh")
-    skip_invalid: bool = study_option(QuestionSet, "skip_invalid")
-    max_calls: int | None = study_option(Study, "max_calls", metavar="N")
-    max_cost: float | None = study_option(Study, "max_cost", metavar="AMOUNT")
-    prices: Path | None = study_option(Study, "prices", metavar="FILE")
     format_name: str | None = option(
         "The format of DATASET: questions (JSON lines or CSV with question and answer, or answers), or one of "
         "docs/data_formats.md, e.g. hotpotqa, musique, flashrag or beir.",
@@ -47,11 +33,25 @@ class QuestionOptions:
         metavar="NAME",
         show_default="detected from the content",
     )
+    limit: int | None = study_option(QuestionSet, "limit", metavar="N")
+    skip: int | None = study_option(QuestionSet, "skip", metavar="N")
+    sample: str | None = study_option(QuestionSet, "sample", metavar="first|random:SEED", show_default="first")
+    assignments: list[str] | None = option(
+        "Set a setting of one method, or of all that have it; repeatable.", "--set", metavar="[METHOD.]KEY=VALUE"
+    )
+    concurrency: int = study_option(Study, "concurrency", metavar="N")
+    max_calls: int | None = study_option(Study, "max_calls", metavar="N")
+    max_cost: float | None = study_option(Study, "max_cost", metavar="AMOUNT")
+    prices: Path | None = study_option(Study, "prices", metavar="FILE")
+    max_outage: float = study_option(Study, "max_outage", metavar="SECONDS")
+    retry_failed: bool = study_option(Study, "retry_failed")
+    fresh: bool = study_option(Study, "fresh")
+    skip_invalid: bool = study_option(QuestionSet, "skip_invalid")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(QuestionOptions):
-    """The options that `eval`, `reproduce` and `build` share."""
+class ModelOptions:
+    """The model that answers the questions."""
 
     model: str | None = option(
         "As in `ask`, or an oracle that answers every prompt from the gold annotations of the data set or of FILE: "
@@ -59,6 +59,12 @@ class RunOptions(QuestionOptions):
         metavar="SPEC",
         show_default="HOPGRAPH_MODEL, else offline:extractive",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(QuestionOptions, ModelOptions):  # fields of the last base come first
+    """The options that `eval`, `reproduce` and `build` share."""
+
     judge: str | None = study_option(Study, "judge", metavar="SPEC")
 
 
