@@ -108,14 +108,14 @@ def _move_codes(index: Any, origins: NDArray[np.int64]) -> None:
     """Keep only the codes of rows in `origins` in an inverted file, under their new numbers."""
     faiss, tools = require("faiss"), require("faiss.contrib.inspect_tools")
     kept = np.flatnonzero(origins >= 0)
-    numbers = np.full(index.ntotal, -1)
-    numbers[origins[kept]] = kept
+    new_rows = np.full(index.ntotal, -1)
+    new_rows[origins[kept]] = kept
     lists = [tools.get_invlist(index.invlists, each) for each in range(index.nlist)]
     index.reset()
     for number, (ids, codes) in enumerate(lists):
-        there = numbers[ids] >= 0
-        moved, left = np.ascontiguousarray(numbers[ids][there]), np.ascontiguousarray(codes[there])
-        index.invlists.add_entries(number, len(moved), faiss.swig_ptr(moved), faiss.swig_ptr(left))
+        is_kept = new_rows[ids] >= 0
+        rows, kept_codes = np.ascontiguousarray(new_rows[ids][is_kept]), np.ascontiguousarray(codes[is_kept])
+        index.invlists.add_entries(number, len(rows), faiss.swig_ptr(rows), faiss.swig_ptr(kept_codes))
     index.ntotal = len(kept)
 
 

@@ -113,16 +113,16 @@ def compute_bm25(term_ids: TermIds, ids: Sequence[str]) -> Bm25Scores:
     ends = np.concatenate(([0], np.cumsum(doc_freqs)))
     scores, rows = np.empty(ends[-1], dtype=np.float32), np.empty(ends[-1], dtype=np.int32)
     norms = K1 * ((1 - B) + B * lengths / lengths.mean())
-    distinct, place = np.unique(doc_freqs, return_inverse=True)
+    distinct, inverse = np.unique(doc_freqs, return_inverse=True)
     weights = [math.log(1 + (len(ids) - n + 0.5) / (n + 0.5)) for n in distinct.tolist()]  # Lucene's, never negative
-    idf, free = np.array(weights, dtype=np.float32)[place], ends[:-1].copy()
+    idf, next_slots = np.array(weights, dtype=np.float32)[inverse], ends[:-1].copy()
     for found, terms, counts, frequencies in _postings(term_ids):
         # A term's postings follow those of earlier batches.
-        places = np.arange(len(found)) + np.repeat(free[terms] - (np.cumsum(counts) - counts), counts)
-        free[terms] += counts
+        slots = np.arange(len(found)) + np.repeat(next_slots[terms] - (np.cumsum(counts) - counts), counts)
+        next_slots[terms] += counts
         tf = frequencies.astype(np.float32)
-        scores[places] = np.repeat(idf[terms], counts) * (tf / (norms[found] + tf))
-        rows[places] = found
+        scores[slots] = np.repeat(idf[terms], counts) * (tf / (norms[found] + tf))
+        rows[slots] = found
     scorer = bm25s.BM25(k1=K1, b=B, method="lucene")
     scorer.scores = {"data": scores, "indices": rows, "indptr": ends, "num_docs": len(ids)}
     scorer.vocab_dict = term_ids.vocab

@@ -243,8 +243,7 @@ _PASSAGES_AT_ONCE = 256
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
     """Add the token vectors of all passages to an index, replacing others; return their number.
 
-    `progress` is called with `encode`, the number of passages done and the total. CorpusError for no or a read-only
-    index.
+    `progress` is called with `encode`, the passages done and the total. CorpusError for a missing or read-only index.
     """
     fingerprint = read_manifest(folder).corpus.fingerprint
     if (folder / COLBERT).is_dir():

@@ -70,8 +70,8 @@ class Hyperlinks:
         is_found = np.array([number in self._found for number in range(len(self._numbers))], dtype=bool)
         targets = np.where(is_found[sections], sections, documents)
         links = np.unique(np.stack((targets, rows), axis=1), axis=0)
-        seldom = np.bincount(links[:, 0], minlength=len(self._numbers))[links[:, 0]] <= most
-        for number, row in links[seldom].tolist():
+        is_rare = np.bincount(links[:, 0], minlength=len(self._numbers))[links[:, 0]] <= most
+        for number, row in links[is_rare].tolist():
             yield from ((row, each) for each in self._found.get(number, [])[:_MAX_LINKED] if each != row)
 
 
@@ -231,8 +231,8 @@ def find_links(passages: PassageStore) -> Links:
     most, hyperlinks = max(_MAX_MENTIONS, count // 100), Hyperlinks()
     names, rows_of_names = _collect_names(passages, hyperlinks)
     mentioned, mentioning = _find_mentions(passages, list(names), hyperlinks)
-    seldom = np.bincount(mentioned, minlength=len(names))[mentioned] <= most
-    mentioned, mentioning = mentioned[seldom], mentioning[seldom]
+    is_rare = np.bincount(mentioned, minlength=len(names))[mentioned] <= most
+    mentioned, mentioning = mentioned[is_rare], mentioning[is_rare]
     starts, rows = _to_csr(*rows_of_names, len(names))
     namesakes = np.diff(starts)[mentioned]
     sources = np.repeat(mentioning, namesakes)

@@ -57,15 +57,15 @@ class Batched(Generic[ItemT, ResultT]):
     def _serve(self) -> None:
         held: _Request[ItemT, ResultT] | None = None
         while True:
-            together = [held or self._waiting.get()]
+            batch = [held or self._waiting.get()]
             held = None
             while not self._waiting.empty():
-                following = self._waiting.get()
-                if sum(len(each.items) for each in together) + len(following.items) > MAX_JOINED:
-                    held = following
+                request = self._waiting.get()
+                if sum(len(each.items) for each in batch) + len(request.items) > MAX_JOINED:
+                    held = request
                     break
-                together.append(following)
-            self._answer([each for each in together if each.future.set_running_or_notify_cancel()])
+                batch.append(request)
+            self._answer([each for each in batch if each.future.set_running_or_notify_cancel()])
 
     def _answer(self, requests: list[_Request[ItemT, ResultT]]) -> None:
         if not requests:
