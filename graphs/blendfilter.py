@@ -86,7 +86,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("reason", reason, reserve_calls=FINAL_CALLS)
     builder.add_node("recall", recall, reserve_calls=FINAL_CALLS)
     builder.add_node("topic", name_topic, reserve_calls=CALLS_OF_A_FILTER + FINAL_CALLS)
-    builder.add_node("blend", blend)
+    builder.add_node("blend", blend, defer=True)  # after all branches, whatever steps they take
     builder.add_node("retrieve_blended", retrieve)
     builder.add_node("take_top", add_found)
     builder.add_node("judge", judge_passages)

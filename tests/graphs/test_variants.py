@@ -21,7 +21,7 @@ from hopgraph.nodes.retrieve import make_retrieve_node
 from hopgraph.state import Context, MethodState, SettingsError
 from hopgraph.state.context import method_setting
 from hopgraph.state.migres import MigresState
-from support.every_method import NAMES
+from support.every_method import NAMES, baselines_slow
 
 QUESTION: Any = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 GOLD = [{"title": "Guillermo del Toro", "text": "Guillermo del Toro was born in Guadalajara."}]
@@ -153,6 +153,19 @@ async def test_a_step_on_one_of_the_edges_that_a_node_waits_for() -> None:
     await builder.compile().ainvoke(QUESTION)
     assert sorted(ran[:2]) == ["left", "right"]
     assert ran[2:] == ["guard", "both"]
+
+
+@pytest.mark.parametrize("name", baselines_slow())
+def test_a_step_on_any_edge_changes_nothing_else(name: str) -> None:
+    expected, shown = METHODS[name].graph.invoke(QUESTION)["answer"], METHODS[name].graph.get_graph()
+    ways = [(each.source, each.target) for each in shown.edges if "review_" not in each.source + each.target]
+    for source, target in ways:
+        builder = import_module(METHODS[name].place.place).build()
+        try:
+            builder.insert_between(source, target, nothing)
+        except SettingsError as error:
+            assert "a Send leads from" in str(error)  # noqa: PT017
+        assert builder.compile().invoke(QUESTION)["answer"] == expected, (source, target)
 
 
 @pytest.mark.parametrize(
