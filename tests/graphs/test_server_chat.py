@@ -3,6 +3,7 @@
 import json
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -146,9 +147,11 @@ def test_settings_that_cannot_work_or_are_unknown_are_refused(client: SyncLangGr
         assert next(iter(bad)) in errors[0]
         assert "Traceback" not in errors[0]
     for graph, name in (("chat", "__class__"), ("chat", "../../etc"), ("migres", "max_iter")):
-        with pytest.raises(httpx.HTTPStatusError) as caught:  # the server itself would drop them
-            client.runs.wait(None, graph, input={}, context={name: 3})
-        assert f"setting {name!r} is unknown for {graph}" in " ".join([str(caught.value), *caught.value.__notes__])
+        for send in (partial(client.runs.wait, None, graph, input={}), partial(client.assistants.create, graph)):
+            with pytest.raises(httpx.HTTPStatusError) as caught:  # the server itself would drop them
+                send(context={name: 3})
+            said = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+            assert f"setting {name!r} is unknown for {graph}" in " ".join(said)
 
 
 @pytest.mark.parametrize("hostile", ["../../etc/passwd", "..%2F..%2Fetc%2Fpasswd", "a/b", "x" * 5_000, "'; --", "\0"])

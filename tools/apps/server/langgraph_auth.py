@@ -93,7 +93,9 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         for_a_caller.set(not callers_are_trusted())
     if ctx.action == "create_run":
         _check_settings(value["kwargs"])
-        _check_names(value)
+        config: dict[str, Any] = value["kwargs"].get("config") or {}
+        if (config.get("configurable") or {}).get("__context_provided__"):  # else it has more than settings
+            _check_names(value["assistant_id"], value["kwargs"])
         _check_writes(value)
         if _has_users():
             _check_quota(ctx.user.identity)
@@ -127,6 +129,7 @@ async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.Fil
         # Overwrites a caller's `created_by: system`, which would list the assistant for everybody.
         _mark(value, {**owned, "created_by": "user"})
         _check_settings(value)
+        _check_names(assistant_of(value.get("graph_id") or ""), value)
     return owned
 
 
@@ -185,16 +188,10 @@ def _check_writes(run: Mapping[str, Any]) -> None:
         raise Auth.exceptions.HTTPException(422, str(error)) from None
 
 
-def _check_names(run: Mapping[str, Any]) -> None:
+def _check_names(assistant: UUID, given: Mapping[str, Any]) -> None:
     """Refuse an unknown setting, which the server would drop with a line in its log."""
-    kwargs: dict[str, Any] = run["kwargs"]
-    config: dict[str, Any] = kwargs.get("config") or {}
-    configurable: dict[str, Any] = config.get("configurable") or {}
-    if not configurable.get("__context_provided__"):
-        return
-    cls, _ = _graphs().get(run["assistant_id"], (None, None))
-    if cls is None:
-        return  # a host's graph, whose context may have other values
-    if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
+    cls, _ = _graphs().get(assistant, (None, None))
+    settings: Mapping[str, Any] = given.get("context") or {}
+    if cls is not None and (unknown := sorted(settings.keys() - cls.model_fields.keys())):
         said = describe_unknown(cls, unknown[0], f"setting {unknown[0]!r:.80}")
         raise Auth.exceptions.HTTPException(422, said)
