@@ -315,11 +315,10 @@ class McpOptions:
 class ServeOptions:
     """Serve the methods to LangGraph Studio and langgraph-sdk. Runs LangGraph's development server.
 
-    Other machines need a key of HOPGRAPH_API_KEY. HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY
-    (20,000) limit each user.
+    HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY (20,000) limit each user of HOPGRAPH_API_KEY.
     """
 
-    host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1", metavar="HOST")
+    host: str = option("The address to listen on; 0.0.0.0 needs HOPGRAPH_API_KEY.", default="127.0.0.1", metavar="HOST")
     port: int = option("The port.", default=2024, metavar="PORT", min=1, max=65535)
     browser: bool = flag("Open LangGraph Studio, a page of LangSmith, in the browser.", "--browser/--no-browser")
     methods: OwnMethodsOption = None

@@ -145,15 +145,14 @@ def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> Non
         old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
         files, passages, skipped = (mine + other for mine, other in zip(old[1:4], each[1:4], strict=True))
         kinds[each.suffix] = _Kind(each.suffix, files, passages, skipped, old.why or each.why)
-    if not kinds:
-        return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("kind", "files", "passages", "skipped", "why"):
         table.add_column(column, justify="left" if column in ("kind", "why") else "right", no_wrap=column == "kind")
     for each in sorted(kinds.values(), key=lambda each: -each.files):
         counts = (f"{count:,}" for count in each[1:4])
         table.add_row(Text(sanitize_line(each.suffix)), *counts, Text(truncate_line(each.why, 100)))
-    console.print(table)
+    if kinds:
+        console.print(table)
 
 
 def _count_file(name: str, passages: int, skipped: int, problems: Sequence[Problem] | None) -> _Kind:
