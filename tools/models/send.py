@@ -46,8 +46,9 @@ from hopgraph.tools.models.parse import is_complete, is_only_reasoning
 from hopgraph.tools.models.refusals import (
     STREAM_OPTIONS,
     SYSTEM,
+    WHOLE,
     Refusals,
-    refuses_system_messages,
+    is_about_request,
     tokens_left_for_reply,
 )
 from hopgraph.tools.models.reply_cache import ModelReply
@@ -193,7 +194,7 @@ async def _send_in_supported_mode(
             except Exception as error:  # noqa: BLE001 - each provider has its own error classes; others pass
                 if (written := failed_generation(error)) is not None:  # no word on the way of asking
                     return _estimated(written, "" if written else _NOT_JSON, messages)
-                if changed := _concession(handle, error, refused, schema, options):
+                if changed := concession(handle, error, refused, schema, options):
                     options = changed
                     continue
                 unsupported = isinstance(error, NotImplementedError) or (
@@ -222,7 +223,7 @@ async def _send_in_supported_mode(
         return reply
 
 
-def _concession(
+def concession(
     handle: ModelHandle, error: Exception, refused: Refusals, schema: type[BaseModel], options: SendOptions
 ) -> SendOptions | None:
     """Return the options to ask again with, of what `refused` was known; None where an error asks for nothing new."""
@@ -232,7 +233,7 @@ def _concession(
     limit = handle.limit(model, schema, options.max_output_tokens)
     if left := tokens_left_for_reply(said, limit):  # of this prompt alone
         return replace(options, max_output_tokens=left)
-    learnt = None if is_permanent(error) else refused.learn(said, limit, limit_name(model, refused.parameters))
+    learnt = refused.learn(said, limit, limit_name(model, refused.parameters), final=is_permanent(error))
     if learnt and handle.shared.refusals == refused:  # else another request learnt something meanwhile
         handle.shared.refusals, change = learnt
         detail = " ".join(redact(said, handle.model).split())[:200]
@@ -264,8 +265,7 @@ async def _send_with_retries(
 ) -> ModelReply:
     here = await handle.here()
     model = handle.bound(here, schema, mode, options.sampling, options.max_output_tokens)
-    sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
-    request = partial(send_request, handle, model, sent, options.on_text)
+    request = partial(send_request, handle, model, messages, options.on_text)
     with here.request():
         reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
@@ -285,6 +285,9 @@ async def send_request(
     try:
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
+        refused = handle.shared.refusals.parameters
+        messages = _without_system(messages) if SYSTEM in refused else messages
+        on_text = on_text or ((lambda _: None) if WHOLE in refused else None)
         streams = on_text if handle.shared.failed_streams < _FAILED_STREAMS else None
         async with time_limit(handle.seconds, bool(handle.from_spec and whole and not streams)):
             reply = await _streamed(handle, model, messages, streams) if streams else None
@@ -299,7 +302,7 @@ async def send_request(
     except Exception as error:
         if type(error) is openai_class("APIError"):  # within a stream of a client that is not ours
             raise_reported({"error": cast("Any", error).body or str(error)})
-        about_request = refuses_system_messages(message_of(error)) or is_permanent(error)
+        about_request = is_about_request(message_of(error)) or is_permanent(error)
         if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
             raise ReportedError(message_of(error), 400) from error
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these

@@ -23,6 +23,7 @@ from hopgraph.tools.models.send import (
     SendOptions,
     as_model_error,
     check_key,
+    concession,
     note_refused_key,
     request_with_retries,
     send_request,
@@ -88,7 +89,7 @@ async def _call_tools(
     async with handle.shared.limit(options.parallel):
         check_key(handle, waiting_since)
         while True:
-            here = await handle.here()
+            here, refused = await handle.here(), handle.shared.refusals
             plain = handle.bound(here, ToolTurn, "text", options.sampling, options.max_output_tokens)
             choice = {"tool_choice": "any"} if handle.shared.forces_tools else {}
             try:
@@ -97,6 +98,9 @@ async def _call_tools(
                 with here.request():
                     reply = await request_with_retries(handle, options, request)
             except Exception as error:  # noqa: BLE001 - each provider has its own error classes; others pass
+                if changed := concession(handle, error, refused, ToolTurn, options):
+                    options = changed
+                    continue
                 note_refused_key(handle, error)
                 said = message_of(error).lower()
                 if not _refuses_tools(error, said):
@@ -118,7 +122,8 @@ def _with_tools(model: BaseChatModel, *, tools: Sequence[BaseTool], **choice: st
 
 def _refuses_tools(error: Exception, said: str) -> bool:
     """Return whether a model class has no tools, or a server says that it takes none, or not this way."""
-    return isinstance(error, NotImplementedError) or (status_of(error) in UNSUPPORTED_STATUS and "tool" in said)
+    refused = status_of(error) in {*UNSUPPORTED_STATUS, 500} and ("tool" in said or "function" in said)
+    return refused or isinstance(error, NotImplementedError)
 
 
 def _as_turn(message: AIMessage) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
 from langchain_openai import AzureChatOpenAI
 from pydantic import BaseModel, SecretStr
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, res
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.models.tool_calls import ToolsRefusedError, ToolTurn, call_tools
 from support.servers.loopback import LoopbackServer
 
 MESSAGES: list[BaseMessage] = [SystemMessage("Say it."), HumanMessage("Wo ist Köln?")]
@@ -49,10 +51,29 @@ def refused(status: int, message: str, **more: Any) -> tuple[int, Any]:
     return status, {"error": {"message": message, "type": "invalid_request_error", **more}}
 
 
+@tool
+def find(query: str) -> str:
+    """Find."""
+    return query
+
+
+FOUND = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"query": "Köln"}'}}
+
+
 async def ask(
-    answer: Answer, *, times: int = 1, retries: int = 2, streamed: bool = False, azure: bool = False, **more: Any
+    answer: Answer,
+    *,
+    times: int = 1,
+    retries: int = 2,
+    streamed: bool = False,
+    azure: bool = False,
+    tools: bool = False,
+    **more: Any,
 ) -> tuple[ModelReply, list[dict[str, Any]]]:
-    """Return the last of so many replies, and the bodies of all requests; `more` are further options."""
+    """Return the last of so many replies, and the bodies of all requests; `more` are further options.
+
+    With `tools`, the model is asked to call `find`.
+    """
     seen: list[dict[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
@@ -72,7 +93,11 @@ async def ask(
         handle = await resolve_model(model, Sampling(seed=7))
         try:
             for _ in range(times):
-                reply = await send(handle, MESSAGES, Known, options)
+                reply = await (
+                    call_tools(handle, MESSAGES, [find], options) if tools else send(handle, MESSAGES, Known, options)
+                )
+        except ToolsRefusedError:
+            raise
         except ModelError as error:
             raise ModelError(f"{len(seen)} requests: {error}", error.trouble) from None
     return reply, seen  # pyright: ignore[reportPossiblyUnboundVariable]
@@ -330,6 +355,9 @@ async def test_a_limit_is_sent_by_the_other_name_then_left_out_and_that_is_learn
         "max_tokens: {} > 120, which is the maximum allowed number of output tokens for m-4-32000",
         "Invalid max_tokens value, the valid range of max_tokens is [1, 120]",
         "The maximum tokens you requested exceeds the model limit of 120.",
+        "`max_tokens` must be less than or equal to `120`, which is less than the `context_window` for this model",
+        "max_tokens ({}) cannot exceed 120. Please reduce the length of max output tokens generated.",
+        "too many tokens: max tokens must be less than or equal to 120, the maximum output length - received {}.",
         "maximum number of output tokens is 120",
     ],
 )
@@ -367,12 +395,33 @@ async def test_a_limit_beyond_what_a_long_prompt_leaves_is_lowered_for_that_prom
     assert [body["max_tokens"] for body in seen] == [500, 200, 500]
 
 
+@pytest.mark.parametrize("prompt", [900, 1090])
+async def test_a_server_that_counts_a_prompt_no_further_than_its_limit_is_asked_few_times(prompt: int) -> None:
+    """As vLLM, whose count is "at least" what does not fit, so that the difference is one token each time."""
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        sent = body["max_tokens"]
+        words = (
+            f"This model's maximum context length is 1100 tokens. However, you requested {sent} output tokens and your "
+            f"prompt contains at least {1101 - sent} input tokens, for a total of at least 1101 tokens."
+        )
+        return refused(400, words) if prompt + sent > 1100 else completion(TEXT)
+
+    if prompt == 900:
+        _, seen = await ask(answer, max_output_tokens=500)
+        assert [body["max_tokens"] for body in seen] == [500, 250, 125]
+    else:
+        with pytest.raises(ModelError, match=r"^5 requests.*context length is 1100"):
+            await ask(answer, max_output_tokens=500)
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [
         (400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported."),
         (422, "Input validation error: `temperature` must be strictly positive"),
         (200, "temperature is not supported by this model"),
+        (500, "UnsupportedParamsError: m does not support parameters: ['temperature']"),
     ],
 )
 async def test_a_temperature_that_is_refused_is_left_out(
@@ -385,6 +434,25 @@ async def test_a_temperature_that_is_refused_is_left_out(
     assert [body.get("temperature") for body in seen] == [0.5, None, None]
     assert [(body["top_p"], body["seed"]) for body in seen] == [(0.5, 7)] * 3
     assert "temperature" in "".join(caplog.messages)
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model only support stream mode, please enable the stream parameter to access the model.",
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "enable thinking can not be support when `stream=False`.",
+        "Stream must be set to true",
+    ],
+)
+async def test_a_model_that_only_streams_is_asked_for_streams(words: str, caplog: pytest.LogCaptureFixture) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return Response(STREAMS["plain"]) if body["stream"] else refused(400, words)
+
+    said, seen = await ask(answer, times=2)
+    assert (said.text, [body["stream"] for body in seen]) == (TEXT, [False, True, True])
+    assert seen[0]["response_format"] == seen[-1]["response_format"]
     assert len(caplog.messages) == 1
 
 
@@ -664,3 +732,39 @@ async def test_a_server_without_log_probabilities_is_told_at_once(continuation: 
             await complete(handle, MESSAGES, TextRequest(continuation), SendOptions(parallel=1, retries=2))
     assert asked in (["/v1/completions"], ["/v1/completions", "/tokenize"])
     assert caught.value.trouble != "outage"
+
+
+@pytest.mark.parametrize(
+    ("refuses", "words"),
+    [
+        (lambda body: "temperature" in body, "Unsupported value: 'temperature' does not support 0 with this model."),
+        (lambda body: "max_tokens" in body, "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+        (lambda body: body.get("max_tokens", 0) > 99, "max_tokens: at most 99 completion tokens"),
+        (lambda body: body["messages"][0]["role"] == "system", "System role not supported"),
+        (lambda body: body["tool_choice"] == "required" if "tool_choice" in body else False, "No such tool_choice"),
+    ],
+)
+async def test_what_a_request_with_tools_is_refused_for_is_left_out_as_in_any_other(
+    refuses: Callable[[dict[str, Any]], bool], words: str
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words) if refuses(body) else completion(finish="tool_calls", tool_calls=[FOUND])
+
+    said, seen = await ask(answer, times=2, tools=True)
+    assert [call.args for call in ToolTurn.model_validate_json(said.text).calls] == [{"query": "Köln"}]
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "m does not support tools"),
+        (400, "Function calling is not enabled for models/m"),
+        (422, "Unrecognized request arguments supplied: functions"),
+        (501, "function calling is not implemented"),
+        (500, "tools param requires --jinja flag"),
+    ],
+)
+async def test_a_server_that_refuses_tools_is_told_from_one_that_fails(status: int, words: str) -> None:
+    with pytest.raises(ToolsRefusedError):
+        await ask(lambda body, number: refused(status, words), tools=True)
