@@ -4,8 +4,8 @@ It is the paper's own contrast: the same review, but of everything retrieved so 
 irrelevant paragraph stays in every later prompt. The gain of Tree of Reviews over it is the value of the tree.
 
 Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering" (Li et
-al., 2024, arXiv 2404.14464). Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4
-and Table 13.
+al., 2024, arXiv 2404.14464). Sections: retrieve 4.3 (top 5 per query, at most 3 turns); extend_chain, review and
+expand 4.4 and Table 13.
 
 Where the paper is silent:
 * the answer is the accepted review's own, without another call;
@@ -47,25 +47,27 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("lengthen", extend_chain)
+    builder.add_node("extend_chain", extend_chain)
     builder.add_node("review", make_review_node(every_open), reserve_calls=1)
     builder.add_node("expand", expand, reserve_calls=2)
-    builder.add_node("gather", collect_evidence)
-    builder.add_node("conclude", accept_chain_answer)
+    builder.add_node("collect_evidence", collect_evidence)
+    builder.add_node("accept_answer", accept_chain_answer)
     builder.add_node("answer", make_answer_node("answer_step_by_step"))
 
-    builder.chain("prepare", "retrieve", "lengthen")
+    builder.chain("prepare", "retrieve", "extend_chain")
     builder.add_conditional_edges(
-        "lengthen", route_after_extension, {"new paragraphs": "review", "nothing new": "gather"}
+        "extend_chain", route_after_extension, {"new paragraphs": "review", "nothing new": "collect_evidence"}
     )
     builder.add_conditional_edges(
-        "review", route_chain_review, {"SEARCH": "expand", "ACCEPT, or the last turn": "gather"}
+        "review", route_chain_review, {"SEARCH": "expand", "ACCEPT, or the last turn": "collect_evidence"}
     )
     builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
-        "gather", route_after_gather, {"evidence": "conclude", "no evidence": "answer", "nothing to read": "finish"}
+        "collect_evidence",
+        route_after_gather,
+        {"evidence": "accept_answer", "no evidence": "answer", "nothing to read": "finish"},
     )
-    return builder.finish_after("conclude", "answer")
+    return builder.finish_after("accept_answer", "answer")
 
 
 graph = build().compile(name="Chain of Reviews")

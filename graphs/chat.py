@@ -34,7 +34,7 @@ from typing import Any, Literal
 from langgraph.graph import END, START
 
 from hopgraph.graphs import Method, list_methods
-from hopgraph.nodes.chat.contextualise import condense_question
+from hopgraph.nodes.chat.condense_question import condense_question
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
@@ -96,16 +96,16 @@ def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
     """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))
-    builder.add_node("contextualise", condense_question)
+    builder.add_node("condense_question", condense_question)
     builder.add_node("route", route)
     builder.add_node("look_up", look_up())
     builder.add_node("reply", reply)
 
     builder.add_edge(START, "prepare")
     builder.add_conditional_edges(
-        "prepare", route_message, {"refused": "reply", "follow-up": "contextualise", "first message": "route"}
+        "prepare", route_message, {"refused": "reply", "follow-up": "condense_question", "first message": "route"}
     )
-    builder.add_edge("contextualise", "route")
+    builder.add_edge("condense_question", "route")
     builder.add_conditional_edges("route", route_kind, {"question": "look_up", "small talk": "reply"})
     builder.chain("look_up", "reply", END)
     return builder

@@ -130,13 +130,13 @@ def build_solve() -> MethodGraph:
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(RaIsfState, Context, **changes)
-    builder.add_node("plant", init_tree)
+    builder.add_node("init_tree", init_tree)
     builder.add_node("frontier", frontier)
     builder.add_node("solve", build_solve().compile(name="solve"))
     builder.add_node("compose", compose)
     builder.add_node("best_effort", best_effort)
 
-    builder.chain("prepare", "plant", "frontier")
+    builder.chain("prepare", "init_tree", "frontier")
     builder.add_conditional_edges(
         "frontier",
         route_frontier,

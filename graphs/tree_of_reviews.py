@@ -81,21 +81,25 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("prune", prune)
     builder.add_node("review", make_review_node(by_search_order), reserve_calls=1)
     builder.add_node("expand", expand, reserve_calls=2)
-    builder.add_node("gather", collect_evidence)
+    builder.add_node("collect_evidence", collect_evidence)
     builder.add_node("fuse", fuse)
     builder.add_node("answer", make_answer_node("answer_step_by_step"))
     builder.add_node("rank_passages", rank_passages)
 
     builder.chain("prepare", "retrieve", "prune")
     builder.add_conditional_edges(
-        "prune", route_after_prune, {"paragraphs to review": "review", "all paths closed": "gather"}
+        "prune", route_after_prune, {"paragraphs to review": "review", "all paths closed": "collect_evidence"}
     )
     builder.add_conditional_edges(
-        "review", route_after_review, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
+        "review",
+        route_after_review,
+        {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "collect_evidence"},
     )
     builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
-        "gather", route_after_gather, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
+        "collect_evidence",
+        route_after_gather,
+        {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"},
     )
     builder.add_edge("fuse", "rank_passages")
     builder.chain("answer", "rank_passages")

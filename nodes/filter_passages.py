@@ -13,7 +13,7 @@ from hopgraph.nodes.core.reply_text import LongText, ReplyModel, read_numbers, s
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import BudgetState, Context, Knowledge, Passage, Update
-from hopgraph.state.events import Filtered, Weighed
+from hopgraph.state.events import Filtered, PassagesJudged
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -58,13 +58,13 @@ async def judge_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
     covered = entries if left is None else entries[: max(0, left - FINAL_CALLS) // CALLS_OF_A_FILTER]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
     shown = [{**topic, **_variables(entry, state, runtime)} for entry in covered]
-    asks = [ModelCall("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
+    asks = [ModelCall("judge_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
     answers = await ask_all(runtime, state, asks, reserve_calls=len(covered) + FINAL_CALLS)
     said = iter([clean(answer.record.judgement).strip() for answer in answers])
     judgements = [next(said, None) if entry["excerpts"] else "" for entry in state["knowledge"]]
     for entry, judgement in zip(state["knowledge"], judgements, strict=True):
         if judgement is not None:
-            emit(runtime, Weighed(query=entry["query"], judgement=judgement))
+            emit(runtime, PassagesJudged(query=entry["query"], judgement=judgement))
     return {
         "judgements": judgements,
         "cut_off": ran_out_of_budget(answers) or len(covered) < len(entries),

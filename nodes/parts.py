@@ -20,7 +20,7 @@ from hopgraph.nodes.question_tree import (
 )
 from hopgraph.state import Context, MethodState, Query, Update
 from hopgraph.state.baselines import EditingState, GenReadContext, LeastToMostContext, PartsState, VerifyAndEditContext
-from hopgraph.state.events import Decomposed, ReferencesFilled, SubQuestion
+from hopgraph.state.events import Decomposed, ReferencesResolved, SubQuestion
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.comparison import contains
@@ -67,7 +67,7 @@ def make_next_sub_question_node(*, answers_in_query: bool = False) -> Node:
         names = {each: hops[each - 1]["answer"] or describe(hops[each - 1]["question"]) for each in named}
         question = fill_references(text, names)[:MAX_TEXT_CHARACTERS]
         if question != text:
-            emit(runtime, ReferencesFilled(id=f"0.{number}", question=question))
+            emit(runtime, ReferencesResolved(id=f"0.{number}", question=question))
         answers = [hop["answer"] for hop in hops if answers_in_query and hop["answer"]]
         known = [each for each in answers if not contains(question, each)]
         claim = "".join(state["claims"][len(hops) : number])

@@ -17,7 +17,7 @@ from hopgraph.nodes.core.ask import ModelCall
 from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, schema_hint
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import BudgetState, Draft, Passage, Query, StopReason, Update
-from hopgraph.state.events import Solved
+from hopgraph.state.events import QuestionSettled
 from hopgraph.state.question_tree import ROOT_QUESTION, Branch, HowSolved, QuestionNode
 from hopgraph.state.ra_isf import RaIsfState
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -199,7 +199,7 @@ def settle(
     how: HowSolved,
     *,
     reading: Draft | None = None,
-    event: type[Solved] = Solved,
+    event: type[QuestionSettled] = QuestionSettled,
 ) -> Update:
     """Return the update that settles a question, and report it; as `Composed` if its parts' answers made it."""
     answer = reading["answer"] if reading else ""

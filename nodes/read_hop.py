@@ -43,7 +43,7 @@ from hopgraph.tools.text.comparison import contains
 
 
 class SureAnswer(DirectAnswer):
-    """A reply of the role `read_link`: the answer, with the reader's confidence."""
+    """A reply of the role `read_chain_node`: the answer, with the reader's confidence."""
 
     confidence: Confidence = None
 

@@ -25,7 +25,7 @@ from hopgraph.nodes.question_tree import (
 )
 from hopgraph.nodes.solve_question import at_hand
 from hopgraph.state import Context, QuestionInput, Update
-from hopgraph.state.events import Decomposed, Planted, ReferencesFilled, SubQuestion
+from hopgraph.state.events import Decomposed, ReferencesResolved, SubQuestion, TreeStarted
 from hopgraph.state.question_tree import ROOT_QUESTION, Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
@@ -33,7 +33,7 @@ from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 async def init_tree(state: QuestionInput, runtime: Runtime[Context]) -> Update:
     """Make the question the root of the tree; writes `tree`."""
     root = _open(state["question"], ROOT_QUESTION, parent="", depth=0)
-    emit(runtime, Planted(id=ROOT_QUESTION, question=root["question"]))
+    emit(runtime, TreeStarted(id=ROOT_QUESTION, question=root["question"]))
     return {"tree": {ROOT_QUESTION: root}}
 
 
@@ -136,7 +136,7 @@ def _release(tree: dict[str, QuestionNode], runtime: Runtime[RaIsfContext]) -> d
         named = parts_waited_for(tree, node) if node["status"] == "waiting" else {}
         if named and all(part["answer"] for part in named.values()):
             changed[key] = tree[key] = with_answers(node, named)
-            emit(runtime, ReferencesFilled(id=key, question=tree[key]["question"]))
+            emit(runtime, ReferencesResolved(id=key, question=tree[key]["question"]))
         elif named and all(part["how"] for part in named.values()):
             changed[key] = tree[key] = settle(runtime, node, "unsolved")["tree"][key]
         if tree[key]["status"] == "open":

@@ -10,7 +10,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError, Update
 from hopgraph.state.baselines import GivenPassage, GoldInput, GoldPassagesContext
 from hopgraph.state.errors import format_error
-from hopgraph.state.events import PassagesGiven
+from hopgraph.state.events import GoldGiven
 from hopgraph.tools.prompts import clean
 
 GIVEN_SOURCE = "given"
@@ -29,7 +29,7 @@ async def use_gold_passages(state: GoldInput, runtime: Runtime[GoldPassagesConte
         if count > 1:
             raise SettingsError(f"gold_passages: two have the id {key!r:.80}; ids must differ")
     excerpts = [whole_excerpt(passage, passage["score"]) for passage in passages]
-    event = PassagesGiven(
+    event = GoldGiven(
         query=state["question"],
         passage_ids=[passage["id"] for passage in passages],
         titles=[passage["title"] for passage in passages],

@@ -521,8 +521,8 @@ class SearchainContext(HopsContext):
     """The settings of SearChain; the rounds are the paper's."""
 
     method = "searchain"
-    steps = ("write_chain", "read_link", "answer")
-    step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_link": ("check",)}
+    steps = ("write_chain", "read_chain_node", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_chain_node": ("check",)}
 
     max_rounds: int = method_setting(5, "maximum chains written", ge=1, le=20)
     min_confidence: int = method_setting(

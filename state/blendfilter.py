@@ -43,7 +43,7 @@ class BlendFilterContext(Context):
         "answer_step_by_step",
         "write_passage",
         "name_topic",
-        "weigh_passages",
+        "judge_passages",
         "select_passages",
         "shorten",
     )
@@ -51,7 +51,7 @@ class BlendFilterContext(Context):
         "answer_step_by_step": ("answer",),
         "write_passage": ("recall",),
         "name_topic": ("topic",),
-        "weigh_passages": ("judge", "judge_union"),
+        "judge_passages": ("judge", "judge_union"),
         "select_passages": ("select", "select_union"),
     }
     presets: ClassVar[Presets] = {

@@ -86,7 +86,7 @@ class ChatContext(Context):
     """The settings of the chat graph; shared settings are passed on to the answering method."""
 
     method = "chat"
-    steps = ("contextualise", "route")
+    steps = ("condense_question", "route")
     step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",), FULL_STEP: ("look_up",)}
     presets: ClassVar[Presets] = {}
     choices: ClassVar[tuple[str, ...]] = ()

@@ -118,7 +118,7 @@ class Retrieved(QueryEvent, kind="retrieved"):
         )
 
 
-class PassagesGiven(QueryEvent, kind="given"):
+class GoldGiven(QueryEvent, kind="gold_given"):
     """The caller supplied the passages instead of a retriever."""
 
     passage_ids: list[str]
@@ -175,7 +175,7 @@ class Compressed(QueryEvent, kind="compressed"):
     kept: list[CompressedPassage]
 
 
-class Weighed(QueryEvent, kind="weighed"):
+class PassagesJudged(QueryEvent, kind="passages_judged"):
     """A model's remarks on the relevance of one query's passages, made before it names the relevant ones."""
 
     judgement: str
@@ -330,7 +330,7 @@ class QuestionEvent(Event):
     question: str
 
 
-class Planted(QuestionEvent, kind="planted"):
+class TreeStarted(QuestionEvent, kind="tree_started"):
     """The root of a question tree."""
 
 
@@ -348,26 +348,24 @@ class Decomposed(QuestionEvent, kind="decomposed"):
     sub_questions: list[SubQuestion]
 
 
-class ReferencesFilled(QuestionEvent, kind="filled"):
+class ReferencesResolved(QuestionEvent, kind="references_resolved"):
     """A part's question as asked, with the answers that it refers to filled in."""
 
 
-class SelfKnowledgeJudged(QuestionEvent, kind="judged"):
+class SelfKnowledgeJudged(QuestionEvent, kind="self_knowledge_judged"):
     """The model's judgement of its own knowledge on a question."""
 
-    of: Literal["self_knowledge"] = "self_knowledge"
     known: bool
 
 
-class RelevanceJudged(QuestionEvent, kind="judged"):
+class RelevanceJudged(QuestionEvent, kind="relevance_judged"):
     """The passages judged useful for a question: relevant, and whether sufficient if all were judged together."""
 
-    of: Literal["passages"] = "passages"
     passage_ids: list[str]
     relevant: list[str]
 
 
-class Solved(QuestionEvent, kind="solved"):
+class QuestionSettled(QuestionEvent, kind="question_settled"):
     """A question of a tree is settled."""
 
     parent: str
@@ -381,7 +379,7 @@ class Solved(QuestionEvent, kind="solved"):
     passage_ids: list[str]
 
 
-class Composed(Solved, kind="composed"):
+class Composed(QuestionSettled, kind="composed"):
     """A question of a tree is settled by the answers to its parts."""
 
 
@@ -431,7 +429,7 @@ class Revised(Event, kind="revised"):
     quote: str
 
 
-class ThoughtAdded(Event, kind="thought"):
+class ThoughtAdded(Event, kind="thought_added"):
     """The next sentence of a chain of thought, or the next version of a document."""
 
     number: int
@@ -553,7 +551,7 @@ class CacheFailed(Event, kind="cache_failed"):
 # Conversations and human reviews
 
 
-class Contextualised(Event, kind="contextualised"):
+class QuestionCondensed(Event, kind="question_condensed"):
     """A conversation's message rewritten as a standalone question."""
 
     message: str
@@ -620,12 +618,12 @@ def is_step_event(written: object) -> TypeGuard[StepEvent]:
 
 def parse_event(step: StepEvent) -> Event:
     """Parse a step event into its record; an `UnknownEvent` if its kind or shape is unknown."""
-    for reader in _readers(step["event"]):
+    if reader := _reader(step["event"]):
         with suppress(ValidationError):
             return reader.validate_python(step["data"])
     return UnknownEvent(name=step["event"], data=step["data"])
 
 
 @cache
-def _readers(kind: str) -> list[TypeAdapter[Event]]:
-    return [TypeAdapter(record) for record in EVENTS if record.event == kind]
+def _reader(kind: str) -> TypeAdapter[Event] | None:
+    return next((TypeAdapter(record) for record in EVENTS if record.event == kind), None)

@@ -35,11 +35,11 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("collect", add_passages)
+    builder.add_node("add_passages", add_passages)
     builder.add_node("reason", next_thought, reserve_calls=1)
     builder.add_node("read", answer_from_thoughts)
 
-    builder.chain("prepare", "retrieve", "collect", "reason")
+    builder.chain("prepare", "retrieve", "add_passages", "reason")
     builder.add_branch("reason", "queries", {"next sentence": "retrieve"}, {"chain ends": "read"})
     return builder.finish_after("read")
 

@@ -46,7 +46,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("check", make_read_hop_node("read_link", SureAnswer, alone=True), reserve_calls=1)
+    builder.add_node("check", make_read_hop_node("read_chain_node", SureAnswer, alone=True), reserve_calls=1)
     builder.add_node("answer", make_best_answer_node())
 
     builder.chain("prepare", "chain", "next_link")

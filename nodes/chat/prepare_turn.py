@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.chat.contextualise import newest_of_user
+from hopgraph.nodes.chat.condense_question import newest_of_user
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question

@@ -61,7 +61,7 @@ def test_a_prompt_of_the_offline_model(model: RuleBasedModel, step: str, text: s
 def test_a_chat_message(model: RuleBasedModel, text: str) -> None:
     said = [f"User: {text[:900]}", f"Assistant: {text[:900]}"]
     for prompt in (
-        render("chat/contextualise", {"history": said, "message": text}),
+        render("chat/condense_question", {"history": said, "message": text}),
         render("chat/route", {"question": text}),
     ):
         assert seconds(partial(model.invoke, prompt)) < 5

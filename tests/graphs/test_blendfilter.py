@@ -47,7 +47,7 @@ def test_three_branches_as_in_the_figure() -> None:
     result = walked.result
     assert sorted(script.steps[:3]) == ["name_topic", "reason", "write_passage"]
     # Within the branches nothing waits for another one.
-    assert sorted(script.steps[3:-2]) == [*["select_passages"] * 3, *["weigh_passages"] * 3]
+    assert sorted(script.steps[3:-2]) == [*["judge_passages"] * 3, *["select_passages"] * 3]
     assert script.steps[-2:] == ["answer_step_by_step", "shorten"]
     assert result["usage"]["llm_calls"] == LIMIT
     assert result["usage"]["retrievals"] == 3
@@ -64,9 +64,9 @@ def test_three_branches_as_in_the_figure() -> None:
 def test_each_filter_sees_its_own_passages_and_the_answer_their_union() -> None:
     script = Script(replies())
     run(script)
-    weighed = [titles(prompt) for prompt in prompts_of(script, "weigh_passages")]
+    weighed = [titles(prompt) for prompt in prompts_of(script, "judge_passages")]
     assert sorted(weighed) == [["Ada Brink", "Tallinn"], ["Night Harbour", "Ada Brink"], ["Night Harbour", "Harbour"]]
-    assert {block("topic", prompt) for prompt in prompts_of(script, "weigh_passages")} == {"film directors"}
+    assert {block("topic", prompt) for prompt in prompts_of(script, "judge_passages")} == {"film directors"}
     for prompt in prompts_of(script, "select_passages"):
         assert block("judgement", prompt) == f"Of {titles(prompt)} some help."
     [first], [last] = prompts_of(script, "reason"), prompts_of(script, "answer_step_by_step")
@@ -81,7 +81,7 @@ def test_yes_no_has_no_topic_and_ten_calls() -> None:
     assert result["usage"]["llm_calls"] == LIMIT - 1
     assert "name_topic" not in script.steps
     assert result["answer"] == "yes"
-    assert all(block("answer_type", prompt) == "yes_no" for prompt in prompts_of(script, "weigh_passages"))
+    assert all(block("answer_type", prompt) == "yes_no" for prompt in prompts_of(script, "judge_passages"))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_an_unusable_last_chain_leaves_the_one_before() -> None:
 def test_a_model_that_knows_nothing_has_no_third_branch() -> None:
     script = Script(replies(write_passage=lambda _: '{"passage": "I don\'t know."}'))
     result = run(script)
-    assert script.steps.count("weigh_passages") == 2
+    assert script.steps.count("judge_passages") == 2
     assert result["usage"]["retrievals"] == 2
 
 
@@ -229,18 +229,18 @@ def test_the_presets_have_three_demonstrations_for_the_chains_of_thought_alone()
     assert set.union(*seen.values()) == {2}
 
 
-ROLES = ("reason", "answer_step_by_step", "write_passage", "name_topic", "weigh_passages", "select_passages", "shorten")
+ROLES = ("reason", "answer_step_by_step", "write_passage", "name_topic", "judge_passages", "select_passages", "shorten")
 
 
 def test_nothing_usable_at_all_is_unanswerable() -> None:
     script = Script(dict.fromkeys(ROLES, lambda _: "what?"))
     result = run(script, parse_retries=0)
     assert (result["answer"], result["citations"], result["stop_reason"]) == ("", [], "unanswerable")
-    assert script.steps.count("weigh_passages") == 1  # all three queries are the question itself
+    assert script.steps.count("judge_passages") == 1  # all three queries are the question itself
 
 
 def test_a_filter_that_cannot_be_read_keeps_everything() -> None:
-    script = Script(replies(weigh_passages=lambda _: "?", select_passages=lambda _: "?"))
+    script = Script(replies(judge_passages=lambda _: "?", select_passages=lambda _: "?"))
     run(script, parse_retries=0)
     shown = titles(prompts_of(script, "answer_step_by_step")[-1])
     assert shown == ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"]
@@ -265,7 +265,7 @@ def test_re_asks_stay_within_the_budget_too(limit: int) -> None:
                 "answer_step_by_step": 1,
                 "write_passage": 1,
                 "name_topic": 1,
-                "weigh_passages": 1,
+                "judge_passages": 1,
                 "select_passages": 1,
                 "shorten": 1,
             },
@@ -282,7 +282,7 @@ def test_when_tokens_run_out_what_was_reasoned_before_is_the_answer() -> None:
     def first(prompt: str) -> str:
         return json.dumps({"reasoning": "It says so.", "answer": "Reval", "used_passages": [1]})
 
-    script = Script(replies(reason=first, weigh_passages=lambda _: '{"judgement": "%s"}' % ("w " * 9000)))
+    script = Script(replies(reason=first, judge_passages=lambda _: '{"judgement": "%s"}' % ("w " * 9000)))
     result = run(script, max_tokens=8000)
     assert "answer_step_by_step" not in script.steps
     assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")

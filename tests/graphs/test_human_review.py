@@ -281,7 +281,7 @@ def test_blended_queries_are_reviewed_together_and_a_rejected_one_finds_nothing(
     )
     assert [len(payload["queries"]) for payload in ran.payloads] == [1, 2]
     assert [payload["hop"] for payload in ran.payloads] == [1, 2]
-    assert script.steps.count("weigh_passages") == 2  # of the question itself, and of the query that was kept
+    assert script.steps.count("judge_passages") == 2  # of the question itself, and of the query that was kept
     assert ran.result["answer"] == "Tallinn"
 
 

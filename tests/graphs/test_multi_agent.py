@@ -102,7 +102,7 @@ async def test_what_was_said_since_is_context_for_the_question() -> None:
     prompts: list[str] = []
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
-        if role == "chat/contextualise":
+        if role == "chat/condense_question":
             prompts.append(messages[-1].text)
             return '{"question": "Where was Guillermo del Toro born?"}'
         return '{"kind": "small_talk", "reply": "So."}'
@@ -111,7 +111,7 @@ async def test_what_was_said_since_is_context_for_the_question() -> None:
     posted: Any = {"messages": [HumanMessage("Where was he born?"), calling("search"), found]}
     context = chat.Context(model=ScriptedChatModel(replies=reply), history_turns=0)
     stream = chat.graph.astream(posted, context=context, stream_mode="custom")
-    [told] = [step["data"] async for step in stream if step["event"] == "contextualised"]
+    [told] = [step["data"] async for step in stream if step["event"] == "question_condensed"]
     assert told["question"] == "Where was Guillermo del Toro born?"
     assert "Tool: The director is Guillermo del Toro." in prompts[0]
 

@@ -135,13 +135,14 @@ def test_the_tree_can_be_watched_growing() -> None:
     told = [
         (event["event"], event["data"].get("id"))
         for event in run(two_levels()).events
-        if event["event"] in {"planted", "judged", "decomposed", "solved", "composed"}
+        if event["event"]
+        in {"tree_started", "self_knowledge_judged", "relevance_judged", "decomposed", "question_settled", "composed"}
     ]
     assert told == [
-        ("planted", "0"),
-        *(("judged", "0"), ("judged", "0"), ("decomposed", "0")),
-        *(("judged", "0.1"), ("solved", "0.1")),
-        *(("judged", "0.2"), ("judged", "0.2"), ("solved", "0.2")),
+        ("tree_started", "0"),
+        *(("self_knowledge_judged", "0"), ("relevance_judged", "0"), ("decomposed", "0")),
+        *(("self_knowledge_judged", "0.1"), ("question_settled", "0.1")),
+        *(("self_knowledge_judged", "0.2"), ("relevance_judged", "0.2"), ("question_settled", "0.2")),
         ("composed", "0"),
     ]
 
@@ -269,7 +270,7 @@ def test_a_part_is_asked_with_the_answers_that_it_refers_to() -> None:
     assert [node["question"] for node in walked.state["tree"].values()] == [
         *(QUESTION, FILM, PERSON, "Who wrote it?", "By which sea is Tallinn?")
     ]
-    assert [data["question"] for data in events(walked, "filled")] == [PERSON, "By which sea is Tallinn?"]
+    assert [data["question"] for data in events(walked, "references_resolved")] == [PERSON, "By which sea is Tallinn?"]
     assert [data["query"] for data in events(walked, "query")] == [QUESTION, PERSON]
     assert "#" not in "".join(world.prompts)
     composed = world.prompt_of(ANSWER, QUESTION)

@@ -86,7 +86,7 @@ def test_it_takes_what_agent_chat_ui_posts(client: SyncLangGraphClient) -> None:
     assert heard.messages[-1]["content"].startswith("Málaga [1]")
     assert len(heard.messages) == 4
     assert spoken(heard) == [heard.messages[-1]["content"]]
-    assert "contextualised" in heard.steps
+    assert "question_condensed" in heard.steps
 
 
 @pytest.mark.parametrize("method", ["auto", "tree_of_reviews", "ra_isf"])

@@ -70,5 +70,5 @@ async def test_so_are_those_of_a_subgraph_under_its_namespace() -> None:
     params = [event["params"] async for event in run if event["method"] == "custom"]
     found = [(each["namespace"], each["data"]) for each in params]
     assert {namespace[0].partition(":")[0] for namespace, _ in found if namespace} == {"solve"}
-    assert {"planted", "answered"} <= {step["event"] for _, step in found}
+    assert {"tree_started", "answered"} <= {step["event"] for _, step in found}
     assert any(step["event"] == "asked" for namespace, step in found if namespace)

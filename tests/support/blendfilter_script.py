@@ -57,7 +57,7 @@ def replies(**other: Any) -> dict[str, Any]:
         "answer_step_by_step": read,
         "write_passage": lambda _: json.dumps({"passage": A_IN}),
         "name_topic": lambda _: json.dumps({"topic": "film directors"}),
-        "weigh_passages": lambda prompt: json.dumps({"judgement": f"Of {titles(prompt)} some help."}),
+        "judge_passages": lambda prompt: json.dumps({"judgement": f"Of {titles(prompt)} some help."}),
         "select_passages": relevant,
         "shorten": lambda _: json.dumps({"answer": "Tallinn"}),
     }

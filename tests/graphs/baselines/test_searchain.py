@@ -41,7 +41,7 @@ def plan(prompt: str) -> str:
 def replies(**other: Any) -> dict[str, Any]:
     return {
         "write_chain": plan,
-        "read_link": lambda prompt: reading(ANSWERS.get(asked(prompt), "unanswerable")),
+        "read_chain_node": lambda prompt: reading(ANSWERS.get(asked(prompt), "unanswerable")),
         "answer": lambda _: json.dumps({"answer": "Tallinn"}),
         **other,
     }
@@ -59,7 +59,7 @@ def hops(run: Walk) -> list[tuple[str, str, bool]]:
 
 def test_unsolved_nodes_are_completed_and_the_chain_is_written_anew() -> None:
     run, script = go()
-    assert script.steps == ["write_chain", "read_link"] * 2 + ["write_chain", "answer"]
+    assert script.steps == ["write_chain", "read_chain_node"] * 2 + ["write_chain", "answer"]
     assert queries_of(run) == [WHO, WHERE]
     assert f"{WHO} Ada Brink (source: It was directed by Ada Brink.)" in script.prompts[2]
     assert [titles(script.prompts[at]) for at in (1, 3)] == [["Night Harbour", "Harbour"], ["Ada Brink"]]
@@ -88,10 +88,12 @@ def test_unsolved_nodes_are_completed_and_the_chain_is_written_anew() -> None:
 def test_what_the_reader_says_completes_corrects_or_stays(
     claim: str, said: str, node: tuple[str, bool], feedback: bool
 ) -> None:
-    run, script = go({"write_chain": [chain((WHO, claim), (WHERE, "")), chain()], "read_link": [said, reading("x")]})
+    run, script = go(
+        {"write_chain": [chain((WHO, claim), (WHERE, "")), chain()], "read_chain_node": [said, reading("x")]}
+    )
     assert hops(run)[0] == (WHO, *node)
     # Only the first feedback of a round is sent: what follows in the chain is not read.
-    assert script.steps.count("read_link") == (1 if feedback else 2)
+    assert script.steps.count("read_chain_node") == (1 if feedback else 2)
 
 
 def test_nodes_that_were_seen_are_skipped() -> None:
@@ -130,7 +132,7 @@ def test_the_model_may_keep_its_answer_against_the_reader() -> None:
 def test_an_unsolved_query_may_come_again() -> None:
     chains = [chain((WHO, "")), chain((WHO, "")), chain()]
     said = [reading("unanswerable"), reading("Ada Brink")]
-    run, _ = go({"write_chain": chains, "read_link": said})
+    run, _ = go({"write_chain": chains, "read_chain_node": said})
     assert hops(run) == [(WHO, "", False), (WHO, "Ada Brink", True)]
 
 

@@ -53,7 +53,7 @@ def _searches(event: Event, view: EventView) -> list[Line] | None:
             view.named.update(zip(event.passage_ids, event.titles, strict=False))
             by_links = f", {len(event.linked_from)} by links" if event.linked_from else ""
             return [Line("found", view.query(event.query) + view.count(event.passage_ids) + by_links)]
-        case events.PassagesGiven():
+        case events.GoldGiven():
             return [Line("given", view.count(event.passage_ids))]
         case events.United():
             return [Line("unite", view.count(event.passage_ids), "plain" if event.passage_ids else "bad")]
@@ -80,7 +80,7 @@ def _readings(event: Event, view: EventView) -> list[Line] | None:
             kept = [f"{view.title(each['passage_id'])}: {view.cut(each['text'])}" for each in event.kept]
             head = _kept_of("compress", event, kept, view, how=f"{sanitize_line(event.how)}: ")
             return [head, *(Line("", text, "good", "+") for text in kept)]
-        case events.Weighed():
+        case events.PassagesJudged():
             return [Line("weigh", view.query(event.query) + view.cut(event.judgement))]
         case events.Recalled(known=False):
             return [Line("recall", f"{view.query(event.query)}the model knows nothing about it", "dim")]
@@ -142,7 +142,7 @@ def _extracted(event: events.Extracted, view: EventView) -> list[Line]:
 
 def _answers(event: Event, view: EventView) -> list[Line] | None:
     match event:
-        case events.Planted() | events.Answered() | events.Replied():
+        case events.TreeStarted() | events.Answered() | events.Replied():
             return []  # shown already, or at the run's end
         case events.Verified():
             return _verified(event)
@@ -209,7 +209,7 @@ def _question_trees(event: Event, view: EventView) -> list[Line] | None:
             text = f"{view.question(event.question)} into {pluralize(len(event.sub_questions), 'part')}"
             parts = (sanitize_line(part["question"]) for part in event.sub_questions)
             return [Line("split", text), *(Line("", part, "plain", "•") for part in parts)]
-        case events.ReferencesFilled():
+        case events.ReferencesResolved():
             return [Line("ask", view.question(event.question))]
         case events.SelfKnowledgeJudged():
             text = "the model knows the answer" if event.known else "the model does not know the answer"
@@ -218,7 +218,7 @@ def _question_trees(event: Event, view: EventView) -> list[Line] | None:
             count = f"{len(event.relevant)} of {pluralize(len(event.passage_ids), 'passage')} relevant"
             head = Line("judge", f"{view.question(event.question)}: {count}", "plain" if event.relevant else "bad")
             return [head, *(Line("", view.title(key), "good", "+") for key in event.relevant)]
-        case events.Solved():
+        case events.QuestionSettled():
             label = "compose" if isinstance(event, events.Composed) else "solve"
             why = SETTLED.get(event.how, "")
             if not event.answer:
@@ -337,7 +337,7 @@ def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
         case events.CacheFailed():
             text = f"{sanitize_line(event.role)}: the reply is not cached: {sanitize_line(event.problem)}"
             return [Line("warning", text, "warning")]
-        case events.Contextualised():
+        case events.QuestionCondensed():
             turns = pluralize(event.turns, "earlier turn")
             return [Line("question", f"{sanitize_line(event.question)} (read with {turns})")]
         case events.Routed():

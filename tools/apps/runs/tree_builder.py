@@ -21,7 +21,7 @@ UNDRAWN_EVENTS = (
     events.Asked,
     events.Retrying,
     events.CacheFailed,
-    events.Contextualised,
+    events.QuestionCondensed,
     events.Routed,
     events.Replied,
     events.Approved,
@@ -166,7 +166,7 @@ def _add_search(event: Event, tree: TreeBuilder) -> bool:
             if not tree.belongs_to_review(event.query):
                 for key in event.passage_ids:
                     tree.paragraph(tree.place(event.query), key, event.linked_from.get(key, ""))
-        case events.PassagesGiven():
+        case events.GoldGiven():
             tree.add_titles(event.passage_ids, event.titles)
             for key in event.passage_ids:
                 tree.paragraph(tree.nodes[RUN_ROOT], key).note = "given"
@@ -213,7 +213,7 @@ def _add_reading(event: Event, tree: TreeBuilder) -> bool:
             kept = [node for node in place.children if node.kind == "paragraph" and node.status == "accepted"]
             before = {node.passage_ids[0]: node.note for node in kept if node.note}
             tree.judge(place, before | {each["passage_id"]: each["text"] for each in event.kept})
-        case events.Weighed():
+        case events.PassagesJudged():
             tree.place(event.query).note = event.judgement
         case events.Recalled():
             if event.known:
@@ -286,12 +286,12 @@ def _add_stage(event: Event, tree: TreeBuilder) -> bool:
 
 def _add_question(event: Event, tree: TreeBuilder) -> bool:
     match event:
-        case events.Planted():
+        case events.TreeStarted():
             if not tree.question:
                 tree.question = tree.nodes[RUN_ROOT].text = event.question
         case events.Decomposed():
             _add_parts(event, tree)
-        case events.ReferencesFilled():
+        case events.ReferencesResolved():
             tree.add("question", event.question, event.id).text = event.question
         case events.SelfKnowledgeJudged():
             node = tree.add("question", event.question, event.id)
@@ -301,7 +301,7 @@ def _add_question(event: Event, tree: TreeBuilder) -> bool:
             for key in event.passage_ids:
                 tree.paragraph(node, key)
             tree.judge(node, dict.fromkeys(event.relevant, ""))
-        case events.Solved():
+        case events.QuestionSettled():
             node = tree.add("question", event.question, event.id, event.parent)
             node.status = "answered" if event.status == "answered" else "unknown"
             node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, SETTLED.get(event.how, "")

@@ -38,7 +38,7 @@ from hopgraph.state import (
     Usage,
 )
 from hopgraph.state.errors import format_error
-from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
+from hopgraph.state.events import GoldGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, system_task_reply, task_reply
 from hopgraph.tools.apps.server.document_sets import split_documents
@@ -273,7 +273,7 @@ _REFUSED: dict[type[Exception], tuple[int, str | None]] = {
 """HTTP status and error code by error class; the first match applies."""
 _STATUS_WAITS = 1.0
 """Maximum delay in seconds of a stream's first byte, so that a model that fails at once can still set the status."""
-_EARLY = frozenset(each.event for each in (Routed, QuerySent, Retrieved, PassagesGiven, Retrying))
+_EARLY = frozenset(each.event for each in (Routed, QuerySent, Retrieved, GoldGiven, Retrying))
 """Events that need no reply of a model; they do not start a stream."""
 
 _PLACE = "/paths/~1v1~1chat~1completions/post/requestBody/content/application~1json/schema"

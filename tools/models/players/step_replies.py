@@ -155,7 +155,7 @@ def _judge_together(player: Player) -> Reply:
     return {"thought": _reason(player, PromptContents()), "enough": enough, "relevant": player.relevant()}
 
 
-def _weigh_passages(player: Player) -> Reply:
+def _judge_passages(player: Player) -> Reply:
     """State what the relevant passages say; `select_passages` uses the last line."""
     chosen = player.relevant()
     lines = [
@@ -420,7 +420,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
     "complete": _complete,
     "continue_reasoning": _continue_reasoning,
-    "contextualise": lambda player: make_standalone_question(player.prompt),
+    "condense_question": lambda player: make_standalone_question(player.prompt),
     "critique": _critique,
     **dict.fromkeys(("decide", "final_answer"), _decide),
     "decompose": lambda player: {"sub_questions": player.parts("#1" in player.prompt.instructions)},
@@ -441,7 +441,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "name_topic": _name_topic,
     "next_sentence": _next_sentence,
     "next_thought": _next_thought,
-    "read_link": lambda player: {**_answer(player), "confidence": 5},
+    "read_chain_node": lambda player: {**_answer(player), "confidence": 5},
     "reason": _reason_to_search,
     "reason_in_documents": _reason_in_documents,
     "recall_knowledge": lambda player: {"knowledge": _recall(player)},
@@ -455,7 +455,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "shorten": lambda player: {"answer": _stated(player.prompt.text("reasoning")) or UNANSWERABLE},
     **dict.fromkeys(("snippet", "summarise"), _compress),
     "verifying_questions": _verifying_questions,
-    "weigh_passages": _weigh_passages,
+    "judge_passages": _judge_passages,
     "write_chain": _write_chain,
     "write_passage": lambda player: {"passage": _recall(player)},
     "write_query": _write_query,

@@ -55,7 +55,7 @@ def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
     data: list[tuple[str, dict[str, Any]]] = [
         ("decomposed", {"id": "0", "question": text, "sub_questions": parts}),
         ("retrieved", {"query": text, "passage_ids": [text], "titles": [text]}),
-        ("solved", {"id": "0.1", "question": text, "status": "answered", "answer": text, "how": "passages"}),
+        ("question_settled", {"id": "0.1", "question": text, "status": "answered", "answer": text, "how": "passages"}),
     ]
     events = [sparse_event(kind, each, step=number) for number, (kind, each) in enumerate(data)]
     for line in printed(text, events, 60, full=full):

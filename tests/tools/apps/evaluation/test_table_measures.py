@@ -103,10 +103,10 @@ def test_hops_are_judged_where_there_are_sub_answers() -> None:
 def test_a_tree_counts_its_questions_and_the_module_that_settled_the_root() -> None:
     parts = [{"id": "0.1", "question": "a"}, {"id": "0.2", "question": "b"}]
     trace = [
-        sparse_event("planted", {"id": "0"}),
+        sparse_event("tree_started", {"id": "0"}),
         sparse_event("decomposed", {"id": "0", "sub_questions": parts}),
-        sparse_event("solved", {"id": "0.1", "how": "known"}),
-        sparse_event("solved", {"id": "0.2", "how": "unsolved"}),
+        sparse_event("question_settled", {"id": "0.1", "how": "known"}),
+        sparse_event("question_settled", {"id": "0.2", "how": "unsolved"}),
         sparse_event("composed", {"id": "0", "how": "composed"}),
     ]
     assert MEANS["questions"](answered(trace)) == (3, 1)

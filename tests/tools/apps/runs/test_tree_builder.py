@@ -116,20 +116,20 @@ def test_without_events_there_is_the_question_alone() -> None:
 
 def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
     parts = [{"id": "0.1", "question": "A?"}, {"id": "0.2", "question": "B?"}]
-    settled = {"parent": "0", "depth": 1, "explanation": ""}
+    settled = {"parent": "0", "depth": 1, "explanation": "", "status": "answered", "how": "passages"}
+    unknown = {"status": "unknown", "how": "depth", "answer": ""}
     events = happened(
-        ("planted", {"id": "0", "question": "Q?"}),
-        ("judged", {"id": "0", "question": "Q?", "of": "self_knowledge", "known": False}),
+        ("tree_started", {"id": "0", "question": "Q?"}),
+        ("self_knowledge_judged", {"id": "0", "question": "Q?", "known": False}),
         ("query", {"query": "Q?", "why": "", "hop": 1}),
         found("Q?", "x"),
-        ("judged", {"id": "0", "question": "Q?", "of": "passages", "passage_ids": ["x"], "relevant": []}),
+        ("relevance_judged", {"id": "0", "question": "Q?", "passage_ids": ["x"], "relevant": []}),
         ("decomposed", {"id": "0", "depth": 0, "question": "Q?", "sub_questions": parts}),
         ("query", {"query": "A?", "why": "Q?", "hop": 2}),
         found("A?", "x", "y"),
-        ("judged", {"id": "0.1", "question": "A?", "of": "passages", "passage_ids": ["x", "y"], "relevant": ["y"]}),
-        ("solved", {"id": "0.1", "question": "A?", "status": "answered", "how": "passages", "answer": "a", **settled}
-         | {"passage_ids": ["y"]}),
-        ("solved", {"id": "0.2", "question": "B?", "status": "unknown", "how": "depth", "answer": "", **settled}),
+        ("relevance_judged", {"id": "0.1", "question": "A?", "passage_ids": ["x", "y"], "relevant": ["y"]}),
+        ("question_settled", settled | {"id": "0.1", "question": "A?", "answer": "a", "passage_ids": ["y"]}),
+        ("question_settled", settled | {"id": "0.2", "question": "B?"} | unknown),
         ("composed", {"id": "0", "parent": "", "question": "Q?", "status": "answered", "how": "", "answer": "q"}),
         answered("q", "y"),
     )  # fmt: skip

@@ -83,6 +83,6 @@ async def test_a_follow_up_knows_a_long_answer_and_its_sources(tmp_path: Path) -
             question = "Explain who painted Guernica."
             said = (await over_openai(client, question)).json()["choices"][0]["message"]
             await over_openai(client, question, said["content"], "And when?")
-    [asked] = [each for each in model.calls if each.role == "chat/contextualise"]
+    [asked] = [each for each in model.calls if each.role == "chat/condense_question"]
     titles = "; ".join(each["title"] for each in said["annotations"])
     assert f"Assistant: Picasso painted it . - It is **large** (sources: {titles})" in str(asked.messages[-1].text)

@@ -48,7 +48,7 @@ def reply(role: str, **variables: str | list[str]) -> dict[str, str]:
     ],
 )
 def test_a_follow_up_stands_alone(history: list[str], message: str, question: str) -> None:
-    assert reply("chat/contextualise", history=history, message=message) == {"question": question}
+    assert reply("chat/condense_question", history=history, message=message) == {"question": question}
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_a_message_is_routed(message: str, kind: str) -> None:
 @pytest.mark.parametrize("text", ["and " * 2_500, "thanks " * 1_400, "the a " * 1_600, "his " * 2_500, "?!" * 5_000])
 def test_long_nonsense_gets_a_reply(text: str) -> None:
     history = [f"User: {text[:900]}", f"Assistant: {text[:900]}"]
-    assert reply("chat/contextualise", history=history, message=text)["question"]
+    assert reply("chat/condense_question", history=history, message=text)["question"]
     assert reply("chat/route", question=text)["kind"]

@@ -41,7 +41,7 @@ SCHEMAS: dict[str, type[ReplyModel]] = {
     "judge_relevance": PassageRelevance,
     "judge_together": JointRelevance,
     "select_passages": Relevance,
-    "weigh_passages": PassageJudgement,
+    "judge_passages": PassageJudgement,
     "decompose": SubQuestions,
     "next_thought": Thought,
     "fuse": Fusion,
@@ -183,7 +183,7 @@ def test_passages_are_judged_together_or_one_by_one() -> None:
 
 
 def test_weighing_leads_to_the_selection() -> None:
-    judgement = ask("weigh_passages", passages=[APPLE, FILM], question=WHO)["judgement"]
+    judgement = ask("judge_passages", passages=[APPLE, FILM], question=WHO)["judgement"]
     reply = ask("select_passages", judgement=judgement, passages=[APPLE, FILM], question=WHO)
     assert reply == {"relevant": [2]}
     assert ask("select_passages", judgement="none", passages=[FILM], question=WHO) == {"relevant": []}

@@ -64,7 +64,7 @@ class TracedAnswer:
                 case events.QuerySent():
                     hops[event.query] = event.hop
                     continue
-                case events.Retrieved() | events.PassagesGiven():
+                case events.Retrieved() | events.GoldGiven():
                     titles |= dict(zip(event.passage_ids, event.titles, strict=False))
                     ids = event.passage_ids
                 case events.Filtered() | events.Compressed():
@@ -135,7 +135,7 @@ def _hops_that(ways: Collection[tuple[bool, bool]], answered: TracedAnswer) -> S
 def _questions_of_tree(answered: TracedAnswer) -> Share:
     """Count the question and its sub-questions (RA-ISF, Table 4)."""
     parts = {each["id"] for event in answered.of(events.Decomposed) for each in event.sub_questions}
-    return Share(len(parts.union(event.id for event in answered.of(events.Planted))), 1)
+    return Share(len(parts.union(event.id for event in answered.of(events.TreeStarted))), 1)
 
 
 def _rate(of: str, over: str) -> Measure:
@@ -151,7 +151,7 @@ def _documents(answered: TracedAnswer) -> Share:
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
     """Return whether this module settled the question (RA-ISF, Table 7); the rest is left to decomposition."""
-    how = {each.id: each.how for each in answered.of(events.Solved)}.get(RUN_ROOT, "")
+    how = {each.id: each.how for each in answered.of(events.QuestionSettled)}.get(RUN_ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
 

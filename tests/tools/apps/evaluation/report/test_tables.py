@@ -30,7 +30,7 @@ MODEL = {"model": "openai:m"}
 
 def steps(*settled: tuple[str, str]) -> dict[str, Any]:
     """Make a record of RA-ISF: question ids with how each was settled."""
-    return {"trace": [sparse_event("solved", {"id": key, "how": how}) for key, how in settled]}
+    return {"trace": [sparse_event("question_settled", {"id": key, "how": how}) for key, how in settled]}
 
 
 @pytest.fixture

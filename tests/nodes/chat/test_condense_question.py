@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from hopgraph.nodes.chat.contextualise import (
+from hopgraph.nodes.chat.condense_question import (
     LONGEST_SHOWN,
     MOST_CONTEXT,
     MOST_SOURCES,

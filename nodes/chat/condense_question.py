@@ -13,7 +13,7 @@ from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Update
 from hopgraph.state.chat import ChatContext, ChatState
-from hopgraph.state.events import Contextualised
+from hopgraph.state.events import QuestionCondensed
 from hopgraph.tools.prompts import clean
 
 LONGEST_SHOWN = 1_000
@@ -43,10 +43,10 @@ async def condense_question(state: ChatState, runtime: Runtime[ChatContext]) -> 
     if not earlier and not said_since:
         return {}
     variables = {"history": [*history_lines(earlier), *said_since], "message": message}
-    wanted = ModelCall("contextualise", variables, StandAlone, StandAlone(question=message))
+    wanted = ModelCall("condense_question", variables, StandAlone, StandAlone(question=message))
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     question = " ".join(clean(answered.record.question).split()) or message
-    emit(runtime, Contextualised(message=message, question=question, turns=len(earlier)))
+    emit(runtime, QuestionCondensed(message=message, question=question, turns=len(earlier)))
     return {"question": question, "calls": calls_of([answered])}
 
 
