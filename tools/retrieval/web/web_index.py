@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.text import split_sentences
 
-MAX_TEXT = 4000
+MAX_PASSAGE_TEXT = 4000
 """Maximum characters of a page's text; a longer one is cut at the end of a sentence."""
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
@@ -62,10 +62,10 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= MAX_TEXT:
+    if len(text) <= MAX_PASSAGE_TEXT:
         return text
-    ends = [end for _, end in split_sentences(text[:MAX_TEXT])]
-    return text[: ends[-2] if len(ends) > 1 else MAX_TEXT]
+    ends = [end for _, end in split_sentences(text[:MAX_PASSAGE_TEXT])]
+    return text[: ends[-2] if len(ends) > 1 else MAX_PASSAGE_TEXT]
 
 
 _FORMAT = 1
