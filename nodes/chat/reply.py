@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from hopgraph.nodes.core.compiled_method import AGENT_NAME
 from hopgraph.nodes.core.marked_text import UNSUPPORTED, answer_text, escape_markup
 from hopgraph.nodes.core.message_stream import is_streamed, push_text, reply_id
 from hopgraph.nodes.core.step_events import emit
@@ -25,7 +27,7 @@ NO_USABLE_REPLY = (
 CUT_SHORT = "The search reached its budget; this is the best answer so far."
 
 
-async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
+async def reply(state: ChatState, runtime: Runtime[ChatContext], config: RunnableConfig) -> Update:
     """Write the turn's only message and the turn's total `usage`.
 
     The message is written from its `additional_kwargs`, whose citations are in the order of their numbers.
@@ -48,7 +50,8 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     identity = reply_id(state)
     if is_streamed(identity):  # the answer; its sources follow
         push_text(identity, text.removeprefix(_answer(state)))
-    return {"messages": [AIMessage(text, id=identity, additional_kwargs=details)], "usage": usage}
+    name = "_".join(str((config.get("metadata") or {}).get(AGENT_NAME, "")).split()) or None  # OpenAI takes no spaces
+    return {"messages": [AIMessage(text, id=identity, name=name, additional_kwargs=details)], "usage": usage}
 
 
 def turn_text(state: LookUpState) -> str:

@@ -31,6 +31,8 @@ GivenConfigs: TypeAlias = RunnableConfig | Sequence[RunnableConfig] | None
 
 NO_RECURSION_LIMIT = 10_000
 
+AGENT_NAME = "lc_agent_name"
+"""The metadata key under which LangChain's agents announce their name; here, those within another graph."""
 _COMPLETED: Mapping[str, Any] = ContextVariables().run(ensure_config)
 """The config that `batch` and chains derive from None: they pass its step limit on as if it had been chosen."""
 
@@ -289,7 +291,8 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
         chosen = ensure_config(config)
         metadata = chosen.get("metadata") or {}
-        chosen["metadata"] = {**metadata, **parent_task_metadata(metadata)}
+        named = {AGENT_NAME: self.name} if "messages" in self.channels and _host() is not None else {}
+        chosen["metadata"] = {**metadata, **named, **parent_task_metadata(metadata)}
         places = [config, self.config]
         if _host() is not None and _is_passed_on(config):
             places.reverse()

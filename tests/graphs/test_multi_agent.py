@@ -12,6 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from langgraph_supervisor import create_supervisor
+from langgraph_supervisor.handoff import create_forward_message_tool
 from langgraph_swarm import create_handoff_tool, create_swarm
 from typing_extensions import TypedDict
 
@@ -64,6 +65,15 @@ def test_a_supervisor_in_sync_code_asks_twice() -> None:
         ended: Any = supervisor.invoke({"messages": [("user", question)]}, THREAD)
     looked_up = [each.additional_kwargs["question"] for each in ended["messages"] if each.additional_kwargs]
     assert looked_up == [QUESTION, "Who painted Guernica?"]
+
+
+def test_a_supervisor_forwards_the_reply_as_it_is() -> None:
+    forward = calling("forward_message", from_agent="librarian")
+    model = ScriptedAgentModel(replies=[calling("transfer_to_librarian"), forward])
+    supervisor = create_supervisor([LIBRARIAN], model=model, tools=[create_forward_message_tool()]).compile()
+    ended: Any = supervisor.invoke({"messages": [("user", QUESTION)]})
+    [answer, forwarded] = answers(ended["messages"])
+    assert (answer.name, answer.text) == ("librarian", forwarded.text)
 
 
 async def test_in_a_swarm_it_is_an_agent_that_others_hand_over_to() -> None:
