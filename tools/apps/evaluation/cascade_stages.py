@@ -1,7 +1,7 @@
-"""Choose a cascade's stages on training questions, by computing from every method's results.
+"""Choose a cascade's stages on training questions, by simulating cascades from the results of single methods.
 
-A stage's answer counts where it cites a passage; else the next one's does, and what both spent. What stages hand on to
-the next is not counted, nor is what `verify` refuses.
+A stage's answer is accepted if it cites a passage; else the next stage answers, and both are paid for. The simulation
+ignores what stages pass on to the next one, and what `verify` rejects.
 """
 
 import json
@@ -28,11 +28,11 @@ from hopgraph.tools.io.guarded_files import write_files
 
 CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.top_k=10"
 """Default candidates for stages, and the default first stage."""
-MOST_STAGES = 3
-"""Maximum stages of a chosen cascade: as many as the default has."""
+MAX_STAGES = 3
+"""Maximum stages of a chosen cascade, the number of the default."""
 _SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
-"""Measure → its name among a run's scores, in the order of `Tried.measured`."""
-_PLACES = list(_SCORES)
+"""Measure → its name among a run's scores, in the order of `StageResults.measured`."""
+_MEASURES = list(_SCORES)
 
 
 class CascadeTarget(NamedTuple):
@@ -42,7 +42,7 @@ class CascadeTarget(NamedTuple):
     value: float
 
 
-class Tried(NamedTuple):
+class StageResults(NamedTuple):
     """One method's results on the questions."""
 
     stage: str
@@ -50,11 +50,11 @@ class Tried(NamedTuple):
     measured: NDArray[np.float64]
     """Array of shape (questions, measures): F1, calls, and the cost if it is known."""
     accepted: NDArray[np.bool_]
-    """True if its answer would end a cascade."""
+    """Whether its answer would end a cascade."""
 
 
 def read_target(text: str | None, *, priced: bool) -> CascadeTarget | None:
-    """Read `f1=0.8`, `calls=2` or `cost=0.001`; SettingsError for anything else."""
+    """Parse `f1=0.8`, `calls=2` or `cost=0.001`; SettingsError for anything else."""
     if text is None:
         return None
     measure, _, number = text.partition("=")
@@ -63,7 +63,7 @@ def read_target(text: str | None, *, priced: bool) -> CascadeTarget | None:
     except ValueError:
         target = CascadeTarget("", 0)
     if not 0 < target.value <= {"f1": 1, "calls": inf, "cost": inf}.get(target.measure, 0):
-        raise SettingsError(f"--target {text!r:.80}: write f1=SHARE, at most 1, calls=NUMBER or cost=AMOUNT")
+        raise SettingsError(f"--target {text!r:.80}: write f1=SHARE (at most 1), calls=NUMBER or cost=AMOUNT")
     if target.measure == "cost" and not priced:
         raise SettingsError(f"--target {text}: the cost needs --prices FILE, with the price of the model")
     return target
@@ -72,11 +72,11 @@ def read_target(text: str | None, *, priced: bool) -> CascadeTarget | None:
 def write_stages(
     reader: RunReader, out: Path, *, target: CascadeTarget | None = None, prices: PriceTable | None = None
 ) -> str:
-    """Choose on one half of a run's questions, measure on the other, and write both; return how to use the stages.
+    """Choose stages on half of a run's questions, measure them on the other half, write a file; return how to use them.
 
     RunError: fewer than two questions that all methods have answered, or no stages that reach the target.
     """
-    tried = read_tried(reader, prices)
+    tried = read_results(reader, prices)
     order = np.random.default_rng(0).permutation(len(tried[0].accepted))
     half = (len(order) + 1) // 2
     stages = choose_stages(tried, order[:half], target)
@@ -92,8 +92,8 @@ def write_stages(
     return "\n".join([head, *lines, f"use it: --method cascade --set {use}"])
 
 
-def read_tried(reader: RunReader, prices: PriceTable | None = None) -> list[Tried]:
-    """Return the results of every method that can be a stage on the questions that all of them have answered."""
+def read_results(reader: RunReader, prices: PriceTable | None = None) -> list[StageResults]:
+    """Return the results of every method that can be a stage, on the questions that all of them have answered."""
     methods = [
         each
         for each in compare_runs([reader], prices).methods
@@ -104,21 +104,22 @@ def read_tried(reader: RunReader, prices: PriceTable | None = None) -> list[Trie
     if len(common) < 2:
         raise RunError(f"{reader.folder}: no two questions with gold answers were answered by every method; ask more")
     scores = [name for name in _SCORES.values() if all(name in each.rows[common[0]] for each in methods)]
-    return [_tried(each, common, scores) for each in methods]
+    return [_results(each, common, scores) for each in methods]
 
 
-def _tried(method: ScoredMethod, questions: Sequence[str], scores: Sequence[str]) -> Tried:
+def _results(method: ScoredMethod, questions: Sequence[str], scores: Sequence[str]) -> StageResults:
     cited = {
         each["id"]
         for each in method.reader.latest(method.method).values()
         if each["answer"] and not each["repeat"] and any(quoted["kind"] == "passage" for quoted in each["citations"])
     }
     measured = np.array([[method.rows[name][score] for score in scores] for name in questions])
-    return Tried(as_stage(method.method, method.settings), measured, np.array([name in cited for name in questions]))
+    accepted = np.array([name in cited for name in questions])
+    return StageResults(as_stage(method.method, method.settings), measured, accepted)
 
 
 def as_stage(method: str, settings: Mapping[str, JsonValue]) -> str:
-    """Return a method with its non-default settings; the model is the cascade's."""
+    """Return a method with its non-default settings, as in the setting `stages`, without the model."""
     plain = frozen_settings(METHODS[method].Context())
     changed: dict[str, str] = {}
     for name, value in settings.items():
@@ -127,15 +128,17 @@ def as_stage(method: str, settings: Mapping[str, JsonValue]) -> str:
     return f"{method}?{urlencode(changed)}" if changed else method
 
 
-def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: CascadeTarget | None) -> list[Tried]:
-    """Choose the stages that reach an F1 with the fewest calls (where known, the lowest cost), or the best within some.
+def choose_stages(
+    tried: Sequence[StageResults], questions: NDArray[np.intp], target: CascadeTarget | None
+) -> list[StageResults]:
+    """Choose the cheapest stages that reach a target F1, or the stages with the best F1 within a limit.
 
-    Without a target the F1 is that of the best single method.
+    The cheapest is by cost if known, else by calls. The default target is the F1 of the best single method.
     """
-    choices = [each for size in range(1, MOST_STAGES + 1) for each in permutations(tried, size)]
+    choices = [each for size in range(1, MAX_STAGES + 1) for each in permutations(tried, size)]
     means = np.array([run_through(each)[questions].mean(axis=0) for each in choices]).round(9)
     measure, value = target or CascadeTarget("f1", float(means[: len(tried), 0].max()))
-    f1, spent = means[:, 0], means[:, _PLACES.index(measure) or -1]  # for an F1 the last, the cost where it is known
+    f1, spent = means[:, 0], means[:, _MEASURES.index(measure) or -1]  # for an F1 the last: the cost, if known
     fits, keys = (f1 >= value, (spent, -f1)) if measure == "f1" else (spent <= value, (-f1, spent))
     if not fits.any():
         least = f1.max() if measure == "f1" else spent.min()
@@ -145,8 +148,8 @@ def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: C
     return list(choices[int(best)])
 
 
-def run_through(stages: Sequence[Tried]) -> NDArray[np.float64]:
-    """Compute each question's measures in a cascade: the F1 of the last stage that runs, and what all of them spend."""
+def run_through(stages: Sequence[StageResults]) -> NDArray[np.float64]:
+    """Return each question's measures in a cascade: the F1 of the last stage that runs, and the sums of the others."""
     total, left = np.zeros_like(stages[0].measured), np.ones(len(stages[0].accepted), dtype=bool)
     for stage in stages:
         total[left, 0] = stage.measured[left, 0]
@@ -155,10 +158,10 @@ def run_through(stages: Sequence[Tried]) -> NDArray[np.float64]:
     return total
 
 
-def _figures(stages: Sequence[Tried], questions: NDArray[np.intp]) -> dict[str, list[float]]:
-    """Return of each measure the mean and the ends of its interval."""
-    columns = run_through(stages)[questions].T
-    return {name: [float(each.mean()), *bootstrap(each.tolist())] for name, each in zip(_PLACES, columns, strict=False)}
+def _figures(stages: Sequence[StageResults], questions: NDArray[np.intp]) -> dict[str, list[float]]:
+    """Return the mean and confidence interval of each measure: [mean, low, high]."""
+    named = zip(_MEASURES, run_through(stages)[questions].T, strict=False)
+    return {name: [float(each.mean()), *bootstrap(each.tolist())] for name, each in named}
 
 
 def _in_words(figures: Mapping[str, Sequence[float]]) -> str:

@@ -1,6 +1,6 @@
 """Citation recall and precision of an answer, sentence by sentence (ALCE: Gao et al. 2023, arXiv:2305.14627).
 
-Whether passages support a sentence is the entailment checker's judgement; ALCE's own is the model TRUE.
+The entailment checker decides whether passages support a sentence; ALCE uses the model TRUE.
 """
 
 import re
@@ -19,25 +19,25 @@ class JudgedSentence(NamedTuple):
 
     text: str
     cited: tuple[int, ...]
-    """The numbers of its citations, from 1 and without repeats."""
+    """The numbers of its citations, from 1, without duplicates."""
 
 
 class CitationScores(NamedTuple):
-    """How well an answer's citations support it; each value in [0, 1]."""
+    """Citation recall and precision of an answer, each from 0 to 1."""
 
     recall: float
-    """The share of sentences that their citations together entail, a sentence without any among the others; else 0."""
+    """Share of sentences that are entailed by their citations together; those without citations are not."""
     precision: float
-    """The share of citations that are in a supported sentence and not irrelevant to it; 0 without citations.
+    """Share of citations in a supported sentence that are not irrelevant to it; 0 without citations.
 
-    A citation is irrelevant when it does not entail the sentence by itself, and the others do without it.
+    A citation is irrelevant if it does not entail the sentence by itself, and the others do without it.
     """
 
 
 def cited_sentences(answer: str) -> list[JudgedSentence]:
-    """Split an answer with marks ([1][2]) into sentences; marks after a full stop belong to the sentence before.
+    """Split an answer with marks ([1][2]) into sentences; marks after a full stop belong to the sentence before it.
 
-    In Markdown headings are not sentences, and items of lists are without what begins them.
+    Markdown headings are skipped, and list items lose their bullets or numbers.
     """
     moved = re.sub(r"([.!?])((?: ?\[\d{1,3}\])+)", r"\2\1", answer)
     found = (moved[start:end] for start, end in split_sentences(moved))
@@ -54,9 +54,9 @@ def cited_sentences(answer: str) -> list[JudgedSentence]:
 def score_citations(
     answer: str, citations: Sequence[Citation], texts: Mapping[str, str], checker: EntailmentChecker
 ) -> CitationScores:
-    """Score the marks of an answer by the passages that they name; `texts` has them by id. Blocks.
+    """Score the marks of an answer by the cited passages, whose `texts` are given by id. Blocks.
 
-    A mark that names no passage of the corpus (the model's own knowledge) supports nothing and is not counted.
+    A mark of anything but a passage (the model's own knowledge) supports nothing and is not counted.
     """
     sentences = [
         (each.text, [key for number in each.cited if (key := _passage(citations, number, texts))])
@@ -85,7 +85,7 @@ def score_citations(
 
 
 def _passage(citations: Sequence[Citation], number: int, texts: Mapping[str, str]) -> str:
-    """Return the id of the passage that a mark names; empty for none."""
+    """Return the id of the passage that a mark cites; empty if it is not a passage."""
     if not 1 <= number <= len(citations) or citations[number - 1]["kind"] != "passage":
         return ""
     key = citations[number - 1]["passage_id"]

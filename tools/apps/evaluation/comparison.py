@@ -39,31 +39,31 @@ from hopgraph.tools.apps.evaluation.significance import (
 )
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
-"""The outcome of a question. Of one that is not right the last of these that applies counts, so each counts once."""
+"""The outcome of a question; if it is not right, the last of these that applies."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
 class ScoredMethod(NamedTuple):
-    """One method of one run, which the reader reads."""
+    """One method of one run."""
 
     name: str
-    """The method; with the run's name before it where several runs have it."""
+    """The method, prefixed with the run's name if several runs have it."""
     method: str
     reader: RunReader
     rows: PerQuestion
     losses: dict[str, Loss]
-    """Question id → its outcome (of its first repeat); without those whose answers are unknown."""
+    """Question id → outcome of its first repeat, without questions whose answers are unknown."""
     repeats: list[PerQuestion]
-    """The rows of each repeat, of which `rows` has the means."""
+    """The rows of each repeat; `rows` has their means."""
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:
-        """Its settings, as the manifest has them."""
+        """Its settings in the manifest."""
         return self.reader.manifest.methods[self.method]
 
     @property
     def renaming(self) -> int | None:
-        """The seed with which its run's names were renamed; None: they are as they are."""
+        """Seed of the run's renaming; None if names were not renamed."""
         return self.reader.manifest.dataset.renamed
 
     @property
@@ -73,13 +73,13 @@ class ScoredMethod(NamedTuple):
 
     @property
     def model_label(self) -> str:
-        """Its model for tables over data sets: of a rehearsal without the file, which is another for each of them."""
+        """Its model for tables over data sets; for a rehearsal without the file, which differs between data sets."""
         name, mark, options = self.model.partition("?")
         return f"rehearsal{mark}{options}" if name.startswith("rehearsal:") else self.model
 
 
 class Difference(NamedTuple):
-    """How one method compares with another on the questions that both have finished."""
+    """The paired difference between two methods on the questions that both have finished."""
 
     name: str
     score: str
@@ -90,18 +90,18 @@ class Difference(NamedTuple):
     p: float
     """Two-sided paired permutation test."""
     p_holm: float
-    """The same, corrected for the number of differences that were asked for together (Holm 1979)."""
+    """The same, Holm-corrected for the number of differences in the table (Holm 1979)."""
     clusters: int
-    """How many clusters the questions form (`find_clusters`); where it is n, what follows is as above."""
+    """Number of clusters of the questions (`find_clusters`); if it is n, the cluster results equal those above."""
     cluster_ci95: Interval | None
-    """Interval by resampling clusters; None for a single cluster."""
+    """Cluster bootstrap interval; None for a single cluster."""
     cluster_p: float
-    """With a sign for each cluster."""
+    """Permutation test with one sign per cluster."""
     cluster_p_holm: float
     needed: float | None
-    """Questions that show such a difference with power 0.8 (`questions_needed`)."""
+    """Sample size to detect this difference with power 0.8 (`questions_needed`)."""
     sd: float | None
-    """Standard deviation of the mean over repeats; None if one of the two has none."""
+    """Standard deviation of the mean over repeats; None unless both have repeats."""
 
 
 @dataclass(frozen=True)
@@ -109,52 +109,49 @@ class Comparison:
     """Runs over the same questions."""
 
     questions: dict[str, EvalQuestion]
-    """Questions of the first run; other runs may have them under other names."""
+    """Questions of the first run; in other runs they may be renamed."""
     methods: list[ScoredMethod]
 
     @cached_property
     def clusters(self) -> dict[str, int]:
-        """Question id → its cluster, as `find_clusters` numbers them."""
+        """Question id → cluster number from `find_clusters`."""
         return dict(zip(self.questions, find_clusters([*self.questions.values()]), strict=True))
 
     @property
     def default_base(self) -> str:
-        """Return the default baseline of the tests: one-step retrieval, else the first method."""
+        """The default baseline of the tests: one-step retrieval, else the first method."""
         return BASE if any(each.method == BASE for each in self.methods) else self.methods[0].method
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
-        """Group the ids of the questions by `key`, sorted; those with an empty key are left out."""
+        """Return question ids grouped by `key`, sorted; questions with an empty key are left out."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name, question in self.questions.items():
             parts[key(question)].append(name)
         return {group: names for group, names in sorted(parts.items()) if group}
 
     def mean(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
-        """Average a score over the finished questions among `ids` (all for None); None if none has it."""
+        """Return the mean of a score over the finished questions among `ids` (default: all); None if none has it."""
         rows = method.rows.values() if ids is None else (method.rows.get(name, {}) for name in ids)
         values = [row[score] for row in rows if score in row]
         return fmean(values) if values else None
 
     def interval(self, method: ScoredMethod, score: str) -> Interval | None:
-        """Bootstrap a score's mean; None if no question has it."""
+        """Return the bootstrap interval of a score's mean; None if no question has it."""
         values = [row[score] for row in method.rows.values() if score in row]
         return bootstrap(values) if values else None
 
     def seconds(self, method: ScoredMethod, percentile: float) -> float | None:
-        """Return a percentile of the seconds that single answers took, failures left out; None without an answer."""
+        """Return a percentile of the seconds per answer, without failures; None without answers."""
         every = [row["seconds"] for repeat in method.repeats for row in repeat.values() if not row["failed"]]
         return float(np.percentile(every, percentile)) if every else None
 
     def point(self, method: ScoredMethod, *costs: str) -> tuple[float, float] | None:
-        """Return the sum of a method's mean costs, and its F1; None if it lacks one of them."""
+        """Return the sum of a method's mean costs, and its F1; None if one of them is missing."""
         means = [mean for name in (*costs, "f1") if (mean := self.mean(method, name)) is not None]
         return (sum(means[:-1]), means[-1]) if len(means) > len(costs) else None
 
     def frontier(self, *costs: str) -> list[ScoredMethod]:
-        """List the methods that none beats, cheapest first: as high an F1 costs more, a higher one at least as much.
-
-        Without the reader of the gold passages, which nobody can choose.
-        """
+        """Return the Pareto-optimal methods by cost and F1, cheapest first, without the oracle with gold passages."""
         choices = [each for each in self.methods if each.method != BOUND]
         points = [(*point, each) for each in choices if (point := self.point(each, *costs))]
         front: list[tuple[float, float, ScoredMethod]] = []
@@ -164,10 +161,10 @@ class Comparison:
         return [each for _, _, each in front]
 
     def differences(self, scores: Iterable[str], against: str) -> list[Difference]:
-        """Compare every other method with the one of this name in each score; RunError if there is none.
+        """Compare every other method with the one named `against` in each score; RunError if there is none.
 
-        Where several runs have a method of this name, each is compared with that of its own model and names, in its own
-        run before those of other runs.
+        If several runs have this method, each method is compared with the one with the same model and renaming,
+        preferably in the same run.
         """
         bases = [each for each in self.methods if against in (each.name, each.method)]
         if not bases:
@@ -182,10 +179,7 @@ class Comparison:
         return self.paired(scores, pairs)
 
     def paired(self, scores: Iterable[str], pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
-        """Compare the second of each pair with the first in each score, if they have questions in common.
-
-        All p-values are corrected together.
-        """
+        """Compare the second of each pair with the first in each score, with Holm correction over all differences."""
         found = [each for score in scores for base, method in pairs if (each := self._difference(score, base, method))]
         return correct_together(found)
 
@@ -200,9 +194,9 @@ class Comparison:
         data, clusters = [*values.values()], [self.clusters[name] for name in values]
         count = len(set(clusters))
         p, ci95 = permutation_test(data), bootstrap(data)
-        alone = count == len(data)  # the same numbers, not others by chance
-        cluster_p = p if alone else cluster_permutation_test(data, clusters)
-        cluster_ci95 = ci95 if alone else cluster_bootstrap(data, clusters)
+        unclustered = count == len(data)  # then the results must be identical, not resampled
+        cluster_p = p if unclustered else cluster_permutation_test(data, clusters)
+        cluster_ci95 = ci95 if unclustered else cluster_bootstrap(data, clusters)
         needed = questions_needed(data, clusters)
         return Difference(
             *(method.name, score, len(data), fmean(data), ci95, p, p),
@@ -211,7 +205,7 @@ class Comparison:
 
 
 def correct_together(found: Sequence[Difference]) -> list[Difference]:
-    """Correct the p-values of a table's differences for their number (Holm 1979)."""
+    """Return a table's differences with Holm-corrected p-values (Holm 1979)."""
     plain, clustered = holm([each.p for each in found]), holm([each.cluster_p for each in found])
     return [
         each._replace(p_holm=p, cluster_p_holm=cluster_p)
@@ -220,10 +214,10 @@ def correct_together(found: Sequence[Difference]) -> list[Difference]:
 
 
 def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None = None) -> dict[str, Comparison]:
-    """Read runs on one or more data sets: name of the data set → `compare_runs` of its runs.
+    """Return data set name → `compare_runs` of its runs.
 
-    It is what a study calls it, else the file's name without its ending; where several files have that name, with the
-    first of its runs behind it.
+    The name is the study's label, else the file's name without its suffix, followed by the first of its runs if several
+    files have that name.
     """
     groups: dict[tuple[str, str], list[RunReader]] = defaultdict(list)
     first: dict[tuple[str, str], str] = {}
@@ -238,16 +232,16 @@ def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None =
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:
-    """Read runs to compare, merging those over parts of a data set, and price their questions.
+    """Read runs to compare, merging those over parts of a data set, and add costs.
 
-    RunError: other questions (names in them may differ), or a run that is given twice.
+    RunError: the questions differ (except by renaming), or a run is listed twice.
     """
     readers = merge_parts(readers)
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
     first = readers[0].manifest.dataset
     for reader, own in zip(readers[1:], questions[1:], strict=True):
         other = reader.manifest.dataset
-        if (own.keys(), other.name) != (questions[0].keys(), first.name):  # other names in them are worth a comparison
+        if (own.keys(), other.name) != (questions[0].keys(), first.name):  # renamed questions may be compared
             raise RunError(
                 f"{reader.folder} asked other questions ({other.name}, {other.sample}) than {readers[0].folder} "
                 f"({first.name}, {first.sample}); compare runs with the same data set and sample"
@@ -263,7 +257,7 @@ def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None)
 
 
 def _subtract(method: ScoredMethod, base: ScoredMethod, score: str) -> list[PerQuestion]:
-    """Subtract a score from another method's, repeat by repeat, where both have it."""
+    """Return a method's score minus the baseline's, repeat by repeat, for questions that have both."""
     return [
         {
             name: {score: row[score] - other[name][score]}
@@ -275,7 +269,7 @@ def _subtract(method: ScoredMethod, base: ScoredMethod, score: str) -> list[PerQ
 
 
 def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
-    """Add the cost of each question to a method's rows, if it was answered by a single model with a price."""
+    """Return a method with the cost of each question, if it has a single model with a known price."""
     if len({*models_in(method.settings)}) > 1 or not prices.knows(method.model):
         return method
     tokens = ("prompt_tokens", "completion_tokens")
@@ -292,7 +286,7 @@ def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their folders, as long as needed to be unique; RunError if one is given twice."""
+    """Return the shortest unique path suffix of each run's folder; RunError if one is listed twice."""
     whole = [folder.expanduser().resolve().parts for folder in folders]
     if twice := next((folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1), None):
         raise RunError(f"{twice} is listed twice; name each run once")
@@ -322,7 +316,7 @@ def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) ->
     if usage and usage["parse_failures"]:
         return "parse failure"
     found = retrieved_names(outcome, gold_by)
-    searched = found or (usage and usage["retrievals"])  # what never searches cannot fail to find
+    searched = found or (usage and usage["retrievals"])  # methods without retrieval cannot fail at it
     if searched and not frozenset(found).issuperset(gold_names(question, gold_by)):
         return "not retrieved"
     return "answered wrongly" if outcome["answer"] else "not answered"

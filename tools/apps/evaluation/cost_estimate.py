@@ -1,6 +1,6 @@
-"""The cost of model calls, and the estimate of a run before its first one.
+"""The cost of model calls, and an estimate of a run's cost before it starts.
 
-Prices are a table that users write. For an estimate a simulated model answers the first questions, and its calls count.
+Users provide the price table. For an estimate, a simulated model answers the first questions, and we count its calls.
 """
 
 import tomllib
@@ -24,13 +24,13 @@ from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.text.sanitize import pluralize
 
 TRIED_QUESTIONS = 10
-"""Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
+"""Questions answered for an estimate. Of 100 HotpotQA questions, the first 3 predicted half of MIGRES's calls, the
 first 10 87 %."""
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ModelPrice(BaseModel, frozen=True, extra="forbid"):
-    """The price of a model, for a million tokens."""
+    """The price of a model per million tokens."""
 
     prompt: _Amount
     completion: _Amount
@@ -40,10 +40,10 @@ _TABLE = TypeAdapter(dict[str, ModelPrice])
 
 
 class PriceTable(dict[str, ModelPrice]):
-    """Prices by the beginning of a model's spec or name."""
+    """Prices by a prefix of the model's spec or name."""
 
     def price(self, model: str, prompt_tokens: float, completion_tokens: float) -> float:
-        """Price a call by the longest entry that the model's name starts with; 0 if there is none."""
+        """Return the cost of a call, by the longest matching prefix; 0 if there is none."""
         if not self.knows(model):
             return 0.0
         chosen = self[max(filter(model.startswith, self), key=len)]
@@ -55,9 +55,10 @@ class PriceTable(dict[str, ModelPrice]):
 
 
 def read_prices(path: Path | None) -> PriceTable:
-    """Read a table of prices in TOML, e.g. `["openai:gpt-4.1-mini"]` with `prompt = 0.40` and `completion = 1.60`.
+    """Read a price table in TOML, e.g. `["openai:gpt-4.1-mini"]` with `prompt = 0.40` and `completion = 1.60`.
 
-    None gives an empty table, since prices change. SettingsError: it cannot be read, or an entry is not a price.
+    Without a path it is empty: there are no built-in prices, as they change. SettingsError: it cannot be read, or an
+    entry is not a price.
     """
     if path is None:
         return PriceTable()
@@ -72,9 +73,9 @@ class MethodEstimate(NamedTuple):
 
     method: str
     questions: int
-    """Questions times repeats that are still to be asked."""
+    """Questions times repeats still to be asked."""
     tried: int
-    """Questions that the simulated model answered; with 0 the figures below are 0 and mean nothing."""
+    """Questions that the simulated model answered; if 0, the figures below are meaningless."""
     calls: float
     prompt_tokens: float
     completion_tokens: float
@@ -101,17 +102,17 @@ class RunEstimate:
 
     @property
     def label(self) -> str:
-        """Return a sentence on the basis of the figures."""
+        """Return a sentence that explains the basis of the figures."""
         tried = pluralize(max((each.tried for each in self.methods), default=0), "question")
         not_counted = f". Not counted: {', '.join(self.left_out)}" if self.left_out else ""
         return (
-            f"An estimate from the first {tried}, answered by {self.stand_in}, with four characters to a "
-            f"token; a language model takes more or fewer turns, and may reason at length{not_counted}"
+            f"An estimate from the first {tried}, answered by {self.stand_in}, at four characters per token; "
+            f"a language model may take more or fewer steps, and may reason at length{not_counted}"
         )
 
 
 def choose_stand_in(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
-    """Choose the model: rehearsal where the data set has gold answers and passages or steps, else offline."""
+    """Return the simulated model: rehearsal if the data set has gold answers and passages or steps, else offline."""
     annotated = all(each.answers and (each.gold or each.hops) for each in questions)
     options = "" if rename is None else f"?rename={rename}"
     return f"rehearsal:{dataset}{options}" if annotated else DEFAULT_MODEL
@@ -128,24 +129,24 @@ async def estimate_run(
 ) -> RunEstimate:
     """Answer the first questions with every method, in process, and count; HopgraphError if none can be answered.
 
-    `left` maps a method to the questions times repeats that are still to be asked; the prices are those of the models
-    that the settings name. Replies that are in the cache of an earlier estimate cost nothing, as in the runs.
+    `left` maps a method to the questions times repeats still to be asked. Calls are priced as those of the models in
+    the settings. Replies cached by an earlier estimate cost nothing, as in the runs.
     """
 
     async def estimate(settings: Context) -> MethodEstimate:
-        # Lexical reranking and checking, so that nothing is paid for.
+        # Lexical reranking and entailment, which are free.
         free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
         replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": cache_dir, **free})
         calls, tried = list[Asked](), 0
-        for question in questions[:TRIED_QUESTIONS] if settings.steps else ():  # a custom graph would ask for money
+        for question in questions[:TRIED_QUESTIONS] if settings.steps else ():  # a custom graph could make paid calls
             events: list[StepEvent] = []
             if (await answer_question(QuestionJob(question, replaced, keep_trace=False), events.append)).failure:
-                continue  # counted as far as it came, it would make the method look cheap
+                continue  # a partial run would make the method look cheap
             tried += 1
             calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
         paid = [paid_part(call) for call in calls]
         counts = [sum(part) / max(tried, 1) for part in zip(*paid, strict=True)] or [0.0] * 3
-        # Priced as the models that the run will call.
+        # Priced as calls of the run's models.
         models = [model_name(find_model_spec(settings, call.role)) for call in calls]
         spent = sum(prices.price(model, *tokens) for model, (_, *tokens) in zip(models, paid, strict=True))
         asked, known = left.get(settings.method, 0), tried > 0 and all(map(prices.knows, models))
@@ -159,7 +160,7 @@ async def estimate_run(
 
 
 def paid_part(call: Asked) -> tuple[int, int, int]:
-    """Return what was paid for a call: the attempts that no cache answered, and their share of the tokens."""
+    """Return the paid (attempts, prompt tokens, completion tokens) of a call, without cached replies."""
     paid = call.attempts - call.cached
     share = paid / max(call.attempts, 1)
     return paid, round(share * call.prompt_tokens), round(share * call.completion_tokens)

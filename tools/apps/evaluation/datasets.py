@@ -1,7 +1,7 @@
-"""Questions with known answers: read from the data sets' native files, and selected.
+"""Read questions with known answers from the data sets' native files, and select some.
 
-A data set of the hub (`hub:hotpotqa/hotpot_qa?config=distractor&split=validation`) is streamed into a file of JSON
-lines, as the hub has it, and from there on is read like any other.
+A data set on the Hugging Face hub (`hub:hotpotqa/hotpot_qa?config=distractor&split=validation`) is streamed into a JSON
+Lines file, which is then read like any other.
 """
 
 import csv
@@ -44,12 +44,12 @@ _NESTED = ("metadata", "context", "supporting_facts", "evidences", "paragraphs",
 def read_questions(
     path: Path, format_name: str | None = None, reading: CorpusReading | None = None
 ) -> Iterator[EvalQuestion]:
-    """Read the questions of a data set in the file's order, one at a time.
+    """Yield the questions of a data set, in the file's order.
 
-    `path` is a file of one of FORMATS (JSON, JSON lines, CSV, TSV), or a BEIR folder with `queries.jsonl` and `qrels`;
-    of several qrels, test before dev before train. The format is detected from the first record where it is not named.
-    SettingsError: no format has this name. CorpusError: the path is missing, unreadable or of no known format.
-    BadRecordError: a record of another shape, by file and line, unless bad records are skipped.
+    `path` is a file in one of QUESTION_FORMATS (JSON, JSON Lines, CSV, TSV), or a BEIR folder with `queries.jsonl` and
+    `qrels` (test, else dev, else train). Without a name the format is detected from the first record. SettingsError:
+    unknown format name. CorpusError: the path is missing, unreadable or of an unknown format. BadRecordError: an
+    invalid record, by file and line, unless invalid ones are skipped.
     """
     if format_name not in (None, *QUESTION_FORMATS):
         raise SettingsError(
@@ -66,7 +66,7 @@ def read_questions(
 
 
 def add_gold_texts(dataset: Path, questions: list[EvalQuestion], reading: CorpusReading) -> list[EvalQuestion]:
-    """Add to questions of a BEIR folder the texts of their gold passages, if any; raises what `read_questions` does."""
+    """Return questions of a BEIR folder with the texts of their gold passages; raises as `read_questions` does."""
     corpus = dataset / "corpus.jsonl"
     if not corpus.is_file():
         return questions
@@ -80,7 +80,7 @@ def add_gold_texts(dataset: Path, questions: list[EvalQuestion], reading: Corpus
 
 
 def detect_format(path: Path) -> str:
-    """Detect a format: `beir` for a folder, else by the first record's keys; CorpusError as in `read_questions`."""
+    """Return a data set's format: `beir` for a folder, else by the first record's keys; CorpusError if unknown."""
     if path.is_dir():
         return BEIR
     try:
@@ -102,9 +102,9 @@ def detect_format(path: Path) -> str:
 
 
 def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    """Yield each record with its line: a JSON value, or a row of a CSV or TSV file by its column names.
+    """Yield each record with its line: a JSON value, or a row of a CSV or TSV file by column name.
 
-    Cells are separated by what the line of names has most of: Excel writes semicolons in some countries.
+    The separator is the most frequent candidate in the header, as Excel writes semicolons in some locales.
     """
     suffix = path.suffix.lower()
     if suffix in (".xlsx", ".xls", ".ods"):
@@ -119,7 +119,7 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
         names = next(rows, list[str]())
         for row in rows:
             if len(row) > len(names):
-                advice = "a cell that contains the separator needs quotes around it"
+                advice = "quote cells that contain the separator"
                 reading.reject(path, rows.line_num, f"{len(row)} cells but {len(names)} column names; {advice}")
             elif any(row):
                 yield rows.line_num, {name: cell for name, cell in zip(names, row, strict=False) if cell.strip()}
@@ -128,7 +128,7 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
 
 
 def _table_lines(path: Path, reading: CorpusReading) -> Iterator[str]:
-    """Yield the lines of a table in its encoding, detected as for documents; note a non-UTF-8 one."""
+    """Yield the lines of a table, with its encoding detected as for documents; note it if it is not UTF-8."""
     try:
         encoding = detect_encoding(path)
     except UnreadableFileError as error:
@@ -144,7 +144,7 @@ def _table_lines(path: Path, reading: CorpusReading) -> Iterator[str]:
 def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) -> Iterator[EvalQuestion]:
     lines, number = dict[str, int](), 0
     for line, value in _read_records(path, reading):
-        number = max(line, number + 1)  # a list may stand on one line
+        number = max(line, number + 1)  # a JSON array may be on one line
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
@@ -161,7 +161,7 @@ def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) 
 
 
 def _missing_fields(error: ValidationError) -> str:
-    """Name all fields that a record lacks; empty if something else is wrong with it."""
+    """Return a message that names the missing fields of a record; empty if the error is another one."""
     problems = error.errors(include_url=False)
     missing = [str(each["loc"][0]) for each in problems if each["type"] == "missing" and len(each["loc"]) == 1]
     fields = " and ".join("answer (or answers)" if name == "answers" else name for name in missing)
@@ -169,7 +169,7 @@ def _missing_fields(error: ValidationError) -> str:
 
 
 def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuestion]:
-    """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
+    """Yield the judged queries; without qrels all of them, without gold passages."""
     files = (folder / "qrels" / f"{split}.tsv" for split in ("test", "dev", "train"))
     judged = next(filter(Path.is_file, files), None)
     gold = _read_qrels(judged, reading) if judged else {}
@@ -181,7 +181,7 @@ def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuesti
 
 
 def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, dict[str, int]]:
-    """Read the relevant passage ids of each judged query with their grades; none where none is relevant."""
+    """Return judged query → (relevant passage id → grade), which may be empty."""
     gold: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_source(path).decode("utf-8", "replace").splitlines(), 1):
         fields = line.split("\t")
@@ -198,14 +198,14 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class QuestionSample:
-    """Which questions of a data set to ask: at most `limit` after the first `skip`, or those with these ids."""
+    """A selection of questions: at most `limit` after the first `skip`, or those with the given ids."""
 
     limit: int | None = None
     seed: int | None = None
-    """Draw them at random; None: the first ones. A greater limit under the same seed adds to a smaller one."""
+    """Seed of a random draw; None for the first ones. With the same seed, a greater limit extends a smaller one."""
     ids: tuple[str, ...] = ()
     skip: int = 0
-    """Number of initial questions that are neither asked nor drawn."""
+    """Number of initial questions to skip."""
 
     def __str__(self) -> str:
         if self.ids:
@@ -219,7 +219,7 @@ class QuestionSample:
 def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = (), skip: int = 0) -> QuestionSample:
     """Parse a sample from the command line, `first` or `random:SEED`; SettingsError if it is invalid."""
     if ids and (limit is not None or skip or text not in (None, "first")):
-        raise SettingsError("questions are chosen by id or by --limit, --skip and --sample, not by both")
+        raise SettingsError("select questions either by id, or by --limit, --skip and --sample")
     kind, _, seed = (text or "first").partition(":")
     if kind == "first" and not seed:
         return QuestionSample(limit, None, tuple(dict.fromkeys(ids)), skip)
@@ -231,9 +231,9 @@ def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = (), s
 
 
 def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) -> list[EvalQuestion]:
-    """Select questions, keeping only these in memory; SettingsError for an id that no question has.
+    """Return the selected questions, keeping only these in memory; SettingsError for an unknown id.
 
-    They are in the order of the file; drawn ones in the order of the draw, which does not depend on the file's.
+    They are in the file's order; a random draw has its own order, independent of the file's.
     """
     if sample.ids:
         ids = frozenset(sample.ids)
@@ -250,13 +250,13 @@ def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) 
 
 
 def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """Read `hub:NAME?config=…&split=…&revision=…`; return the name and the other arguments of `load_dataset`.
+    """Parse `hub:NAME?config=…&split=…&revision=…` into the name and other arguments of `load_dataset`.
 
-    SettingsError: no name (of a data set on the hub, or a local folder in the hub's layout), or an unknown option.
+    SettingsError: no name (of a data set on the hub, or a local folder in its layout), or an unknown option.
     """
     name, _, query = spec.removeprefix(HUB_PREFIX).partition("?")
     if not name.strip():
-        raise SettingsError(f"{spec!r:.80} names no data set; write hub:OWNER/NAME?config=NAME&split=validation")
+        raise SettingsError(f"{spec!r:.80} lacks a data set; write hub:OWNER/NAME?config=NAME&split=validation")
     given = dict(parse_qsl(query))
     if unknown := next((option for option in given if option not in _OPTIONS), None):
         raise SettingsError(f"option {unknown!r:.40} of {redact(spec)!r:.80} is unknown; valid: {', '.join(_OPTIONS)}")
@@ -264,10 +264,10 @@ def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
-    """Write a data set's records, or the first `limit`, to a file, unless it is there. Blocks.
+    """Download a data set's records, or the first `limit`, to a file, unless it exists. Blocks.
 
-    The file is complete or absent, whatever happens. SettingsError: a bad spec. SpecError: the package `datasets` is
-    missing. CorpusError: the data set cannot be had: no network, no such name, configuration or split.
+    The file is written atomically. SettingsError: an invalid spec. SpecError: the package `datasets` is missing.
+    CorpusError: no network, or an unknown name, configuration or split.
     """
     name, options = parse_hub_spec(spec)
     if target.is_file():
@@ -295,20 +295,20 @@ def _hub_records(name: str, options: Mapping[str, str], limit: int | None) -> It
 
 
 def _hub_failures() -> tuple[type[Exception], ...]:
-    """List the packages' exceptions for a wrong name, a wrong split, no network."""
+    """Return the packages' exceptions for unknown names and splits, and network failures."""
     errors = require("datasets.exceptions", "hub")
-    # The hub's package uses one of these HTTP clients, by its version.
+    # The hub's package uses one of these HTTP clients, depending on its version.
     clients: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     # OSError: connections, and the hub's HTTP errors; ValueError: names of configurations and splits; RuntimeError:
-    # data sets that are scripts, and a client that was closed.
+    # script-based data sets, and a closed client.
     return (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Read the columns that hold JSON as text; leave out those that a data set has for some records only."""
+    """Return a record with JSON columns parsed, and without null columns."""
     plain: dict[str, JsonValue] = {name: value for name, value in record.items() if value is not None}
     for name in _NESTED:
         if isinstance(text := plain.get(name), str):
-            with suppress(ValueError):  # the reader of the record reports what is wrong, by line
+            with suppress(ValueError):  # reported with its line when the record is read
                 plain[name] = json.loads(text)
     return plain

@@ -1,22 +1,21 @@
-"""Make training data: from an annotated question to examples for a role's student.
+"""Generate training data for a role's student from annotated questions (knowledge distillation).
 
-**GenGround's grounding**: an answer from memory and passages, to a citation and the revised answer. GenGround, section
+**GenGround's grounding** maps an answer from memory and passages to a citation and a revised answer. GenGround, section
 4.1 and Appendix III (Instructional Grounding Distillation): 50,000 questions of NQ, each with its gold document and
-noise; the student's base answers from memory; a large model, helped by the gold document, writes what the student
-learns. Dropped is what cites nothing, lacks a part, or does not agree with the gold evidence: 45,710 are left. Not
-stated, and *ours*: noise is what the retriever finds, up to the batch that is shown in use, in a seeded order; how
-agreement is decided (`_flaw_of`); JSON in place of the tags; examples without a gold passage (`negatives`).
+noise; the student's base model answers from memory; a large model, given the gold document, writes the target.
+Examples without a citation, incomplete, or inconsistent with the gold evidence are dropped, which leaves 45,710. Not
+stated, and *ours*: the noise is retrieved passages, up to the batch size of inference, in a seeded order; how
+consistency is decided (`_flaw_of`); JSON instead of tags; examples without a gold passage (`negatives`).
 
 **RA-ISF's three modules**. RA-ISF, section 3.2 and Appendix A; 1,000 prompts per data set (section 4.5).
-* self-knowledge (A.1): the model that will answer is asked without passages, few-shot; a question is known where its
-  answer is the same as the gold one (Equation 5);
-* relevance (A.2): the top k passages are taken one by one, and a large model says of each whether it is relevant;
-* decomposition (A.3): a large model breaks the question down and lists its parts; the authors' code also takes the
-  decompositions that come with data sets.
-*Ours*: "the same" as in exact match, with the aliases of the data set, and the model reasons before it answers, as in
-use; the annotation as the teacher of relevance, with the gold passages that were not retrieved added
-(`judged_passages`), so that there are relevant ones; sub-questions that refer to earlier answers, and their checks;
-replies in the form that the roles have in use.
+* self-knowledge (A.1): the answering model is asked few-shot, without passages; a question is known if its answer
+  equals the gold answer (Equation 5);
+* relevance (A.2): a large model judges each of the top k passages;
+* decomposition (A.3): a large model lists the sub-questions; the authors' code also uses the decompositions that come
+  with data sets.
+*Ours*: equality by exact match, with the data set's aliases, after step-by-step reasoning, as in inference; gold
+annotations as the teacher of relevance, with gold passages that were not retrieved added (`judged_passages`), so that
+there are relevant ones; sub-questions that refer to earlier answers, and their checks; replies in the roles' format.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,27 +58,27 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 from hopgraph.tools.text.comparison import contains, normalize_answer
 
 _UNANSWERED = {"replied": "", "fallback": "unusable reply", "budget": "budget"}
-"""The reason why there is no example, by the outcome of the call."""
+"""Outcome of a call → the reason why there is no example."""
 
 
 class Example(TypedDict):
-    """A prompt of the student's role, and the reply to it; or what became no example, and why."""
+    """A prompt of the student's role and its reply; or a dropped example with the reason."""
 
     id: str
     """Id of the question; after a colon the passage, or `negative`."""
     reason: str
-    """Why it is dropped; empty for an example."""
+    """Why it was dropped; empty if it is kept."""
     label: str
     """The class; empty unless the role is a classifier."""
     variables: dict[str, JsonValue]
     reply: dict[str, JsonValue]
-    """With the keys of the role's reply class, in order; empty if there was none."""
+    """The fields of the role's reply class, in order; empty without a reply."""
     prompt: list[dict[str, str]]
-    """Chat messages with `role` and `content`, as the role's model is sent them in use; empty if it is dropped."""
+    """Chat messages with `role` and `content`, as in inference; empty if it was dropped."""
 
 
 class DistillationState(HopsState):
-    """The keys of a method, the annotated question, and what comes of it."""
+    """The keys of a method's state, the annotated question, and its examples."""
 
     annotated: EvalQuestion
     distilled: list[Example]
@@ -87,19 +86,19 @@ class DistillationState(HopsState):
 
 
 class DistillationContext(Context):
-    """The settings for making the data of any role."""
+    """Settings for generating the data of any role."""
 
     role: ClassVar[str] = ""
     """The student's role, e.g. `ra_isf/judge_relevance`."""
     asks_base: ClassVar[bool] = False
-    """True if a model answers from memory, in addition to the teacher."""
+    """Whether the student's base model is also called, to answer from memory."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
     teacher: Literal["gold", "model"] = method_setting("model", "who gives the replies; gold: the data set")
 
 
 class RelevanceDataContext(DistillationContext, RaIsfContext):
-    """The settings of the data for RA-ISF's relevance module."""
+    """Settings for the data of RA-ISF's relevance module."""
 
     role = "ra_isf/judge_relevance"
     steps = ("judge_relevance",)
@@ -110,7 +109,7 @@ class RelevanceDataContext(DistillationContext, RaIsfContext):
 
 
 class KnowledgeDataContext(DistillationContext, RaIsfContext):
-    """The settings of the data for RA-ISF's self-knowledge module; few-shot, as in the paper."""
+    """Settings for the data of RA-ISF's self-knowledge module; few-shot, as in the paper."""
 
     role = "ra_isf/self_knowledge"
     steps = ("self_knowledge", "answer_step_by_step")
@@ -122,7 +121,7 @@ class KnowledgeDataContext(DistillationContext, RaIsfContext):
 
 
 class DecompositionDataContext(DistillationContext, RaIsfContext):
-    """The settings of the data for RA-ISF's decomposition module."""
+    """Settings for the data of RA-ISF's decomposition module."""
 
     role = "ra_isf/decompose"
     steps = ("decompose",)
@@ -130,7 +129,7 @@ class DecompositionDataContext(DistillationContext, RaIsfContext):
 
 
 class GroundingDataContext(DistillationContext, GengroundContext):
-    """The settings of the data for GenGround's grounding; `batch_size` passages are shown, as in use."""
+    """Settings for the data of GenGround's grounding; `batch_size` passages are shown, as in inference."""
 
     role = "genground/ground"
     steps = ("ground", "answer", "ground_given_gold")
@@ -145,7 +144,7 @@ async def _search(state: DistillationState, runtime: Runtime[Any]) -> Update:
 
 
 def drop(name: str, reason: str) -> Example:
-    """Say that something became no example."""
+    """Return a dropped example with its reason."""
     return Example(id=name, reason=reason, label="", variables={}, reply={}, prompt=[])
 
 
@@ -158,7 +157,7 @@ def _example(
     label: str = "",
     flaw: str = "",
 ) -> Example:
-    """Make the example of this name: the student's prompt and the reply; dropped where that has a flaw."""
+    """Return an example with the student's prompt and the reply; dropped if it has a flaw."""
     step = settings.role.rpartition("/")[2]
     messages = [] if flaw else render_step(settings, step, wanted.variables)
     return Example(
@@ -172,9 +171,9 @@ def _example(
 
 
 async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Update:
-    """Have the base answer, and the teacher, which alone sees what is gold, cite and revise that (GenGround, 4.1).
+    """Let the base model answer, and the teacher, who is told the gold passages, cite and revise (GenGround, 4.1).
 
-    With `negatives` an example to which the reply is Empty follows one that is kept: passages without a gold answer.
+    With `negatives` each kept example is followed by one with passages without a gold answer and the reply Empty.
     """
     question, settings, name = state["annotated"], runtime.context, state["annotated"].id
     generated, found = await answer_from_memory(state, cast("Any", runtime)), await _search(state, runtime)
@@ -206,9 +205,10 @@ async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingD
 def _mix_with_noise(
     question: EvalQuestion, passages: Mapping[str, Passage], settings: GroundingDataContext
 ) -> tuple[list[Passage], list[Passage]]:
-    """Mix the gold passages with others, retrieved or of the question, up to `batch_size`, in a seeded order (*ours*).
+    """Return the gold passages mixed with others up to `batch_size`, in a seeded order, and noise alone (*ours*).
 
-    With them comes noise without a gold answer, of the same size; no gold passage: nothing is mixed.
+    The others are retrieved or come with the question. The noise contains no gold answer. The mix is empty without gold
+    passages.
     """
     size, answers = settings.batch_size, question.answers or ()
     noise = [each for key, each in passages.items() if key not in question.gold]
@@ -222,10 +222,10 @@ def _mix_with_noise(
 def _flaw_of(
     reply: GroundReply, question: EvalQuestion, passages: Mapping[str, Passage], settings: GroundingDataContext
 ) -> str:
-    """Say why a reply is dropped: it cites nothing, or the gold evidence does not bear it out (IGD, Appendix III).
+    """Return why a reply is dropped: no citation, or not consistent with the gold evidence (IGD, Appendix III).
 
-    How is *ours*: the answer holds a gold one, and a gold passage carries each sentence of the citation. Empty for a
-    good one.
+    *Ours*: it is consistent if the answer contains a gold one, and gold passages contain each sentence of the citation.
+    Empty if it is kept.
     """
     if reply.is_empty:
         return "empty citation"
@@ -238,7 +238,7 @@ def _flaw_of(
 
 
 async def label_known(state: DistillationState, runtime: Runtime[KnowledgeDataContext]) -> Update:
-    """Say that the question is known where the answer from memory equals a gold one, as in EM (RA-ISF, Equation 5)."""
+    """Label a question as known if the answer from memory equals a gold one, as in EM (RA-ISF, Equation 5)."""
     question, text = state["annotated"], state["question"]
     reading, answered = await ask_reader(runtime, state, text, step="answer_step_by_step")
     reason = _UNANSWERED[answered.outcome] if question.answers else "no gold answer"
@@ -254,9 +254,9 @@ def _key(answer: str) -> str:
 
 
 async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDataContext]) -> Update:
-    """Say of each passage whether it is relevant: by the annotation (*ours*), else by asking the teacher, side by side.
+    """Label each passage as relevant or not: by the annotation (*ours*), else by the teacher, in parallel.
 
-    By the annotation a question without gold passages is dropped, as all that were retrieved would be irrelevant.
+    With annotations, a question without gold passages is dropped, as every retrieved passage would be irrelevant.
     """
     settings, question = runtime.context, state["annotated"]
     found = await _search(state, runtime)
@@ -278,7 +278,7 @@ async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDat
 def _with_own_passages(
     question: EvalQuestion, found: Update, which: Literal["gold", "all", "none"]
 ) -> tuple[dict[str, Passage], list[Candidates]]:
-    """Add to what was found the gold passages that come with the question, or all or none of its passages."""
+    """Return the retrieved passages and candidates, with the question's gold passages, or all or none, added."""
     candidates: list[Candidates] = found["candidates"]
     there = {key for each in candidates for key in each["passage_ids"]}
     own = {each["id"]: each for each in question.passages if each["id"] not in there and which != "none"}
@@ -288,9 +288,9 @@ def _with_own_passages(
 
 
 async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Update:
-    """List the sub-questions, cleaned: the annotated ones, else the teacher's (RA-ISF, A.3).
+    """Make an example of the cleaned sub-questions, annotated or the teacher's (RA-ISF, A.3).
 
-    Dropped is what has no parts, or a part that refers to an answer not there before it (*ours*).
+    It is dropped without sub-questions, or if one refers to an answer that does not precede it (*ours*).
     """
     settings, text, name = runtime.context, state["question"], state["annotated"].id
     most, in_order = settings.max_sub_questions, settings.part_order == "in_order"
@@ -310,7 +310,7 @@ async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDat
 
 
 def _annotated_parts(question: EvalQuestion) -> list[str]:
-    """List a question's steps, or questions for its evidence triples, with `#1` for the first one's answer."""
+    """Return a question's steps, or questions for its evidence triples, with `#1` for the first one's answer."""
     plan = derive_plan(question)
     there = {hop.number for hop in plan.asked}
     stand_alone = all(there.issuperset(hop.needs) for hop in plan.asked)
@@ -320,7 +320,7 @@ def _annotated_parts(question: EvalQuestion) -> list[str]:
 
 
 def _compile(context: type[DistillationContext], make: Node) -> CompiledMethod:
-    """Compile the graph that makes examples of a question; it writes `usage` and `stop_reason`, too."""
+    """Compile the graph that generates a question's examples; it also writes `usage` and `stop_reason`."""
 
     async def make_examples(state: DistillationState, runtime: Runtime[DistillationContext]) -> Update:
         update = await make(state, runtime)
@@ -339,4 +339,4 @@ DISTILLATIONS: dict[str, Any] = {
     "ra_isf/judge_relevance": _compile(RelevanceDataContext, label_passages),
     "ra_isf/decompose": _compile(DecompositionDataContext, list_parts),
 }
-"""The student's role → its graph."""
+"""Student's role → graph."""

@@ -20,23 +20,23 @@ from hopgraph.tools.io.optional_packages import require
 
 ExportRow = Mapping[str, JsonValue]
 ANSWER_COLUMNS: dict[str, tuple[str, str]] = {
-    "dataset": ("string", "the file or folder of the questions, by name"),
-    "model": ("string", "the spec of the method's model, without keys"),
-    "method": ("string", "who answered"),
-    "id": ("string", "of the question, in its data set"),
-    "repeat": ("integer", "which of the method's answers to the question, from 0"),
-    "question": ("string", "as it was asked"),
-    "type": ("string", "the data set's own kind of question; empty if it has none"),
-    "hops": ("integer", "facts that have to be put together; 0 where the data set does not say"),
-    "gold_answers": ("array", "in a CSV as JSON; null where the data set has none, empty for an unanswerable question"),
-    "answer": ("string", "empty for an abstention and for a failure"),
+    "dataset": ("string", "name of the question file or folder"),
+    "model": ("string", "spec of the method's model, without keys"),
+    "method": ("string", "the method that answered"),
+    "id": ("string", "id of the question in its data set"),
+    "repeat": ("integer", "number of the repeat, from 0"),
+    "question": ("string", "the question as asked"),
+    "type": ("string", "the data set's question type; may be empty"),
+    "hops": ("integer", "number of facts to combine; 0 if unknown"),
+    "gold_answers": ("array", "gold answers (JSON in a CSV); null if the data set has none, empty if unanswerable"),
+    "answer": ("string", "the answer; empty for an abstention or a failure"),
     "stop_reason": ("string", "why the method ended, as in the results"),
     "error": ("string", "why it failed, in one line; else empty"),
 }
 """Column → its JSON type and description; scores and costs follow these."""
 MLFLOW_DATABASE = "mlflow.db"
-_SCORE = "{}, from 0 to 1; null where the question cannot have it"
-_COST = "{} of this answer; null where it failed"
+_SCORE = "{}, from 0 to 1; null if not applicable to the question"
+_COST = "{} of this answer; null if it failed"
 
 
 def answer_rows(reader: RunReader, prices: PriceTable | None = None) -> list[ExportRow]:
@@ -73,7 +73,7 @@ def describe_columns(rows: Sequence[ExportRow]) -> dict[str, Any]:
 
 
 def write_csv(rows: Sequence[ExportRow], path: Path) -> None:
-    """Write rows as CSV; a text that a spreadsheet would take for a formula is prefixed with an apostrophe."""
+    """Write rows as CSV; text that a spreadsheet would read as a formula is prefixed with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(rows[0] if rows else ANSWER_COLUMNS)
@@ -85,7 +85,7 @@ def write_csv(rows: Sequence[ExportRow], path: Path) -> None:
 
 
 def write_parquet(rows: Sequence[ExportRow], path: Path) -> None:
-    """Write rows as Parquet with the columns' descriptions as metadata; SpecError where pyarrow is missing."""
+    """Write rows as Parquet, with column descriptions as metadata; SpecError if pyarrow is missing."""
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     kinds = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
     kinds["array"] = arrow.list_(arrow.string())
@@ -101,7 +101,7 @@ def write_parquet(rows: Sequence[ExportRow], path: Path) -> None:
 def log_to_wandb(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
     """Log a Weights & Biases run for each method: settings, scores, and the answers as a table.
 
-    Into a folder, offline; for None as the package is configured. SpecError where it is missing.
+    Offline into a folder, or, without one, as configured for the package. SpecError if it is missing.
     """
     wandb = require("wandb", "wandb")
     where = {} if folder is None else {"mode": "offline", "dir": str(folder)}
@@ -113,9 +113,9 @@ def log_to_wandb(reader: RunReader, rows: Sequence[ExportRow], folder: Path | No
 
 
 def log_to_mlflow(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
-    """Log an MLflow run for each method: settings, scores, and the answers as JSON lines; SpecError without mlflow.
+    """Log an MLflow run for each method: settings, scores, and the answers as JSON Lines; SpecError without mlflow.
 
-    Into a database in a folder, with its files beside it; for None where the package is configured to.
+    Into a database and files in a folder, or, without one, as configured for the package.
     """
     mlflow = require("mlflow", "mlflow")
     entities = require("mlflow.entities", "mlflow")

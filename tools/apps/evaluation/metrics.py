@@ -1,9 +1,9 @@
 """Metrics of answers and of retrieved passages, each with its source.
 
-EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
-script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
-where the scripts would make all of them equal; and a yes, no or noanswer matches exactly or not at all in every
-data set, where MuSiQue's script, whose questions have other answers, gives "no" half of "no man".
+EM and F1 are those of HotpotQA's script, over all gold answers, with two deliberate differences from official scripts:
+answers that normalisation would empty (`A`, `The`, `?`) are compared unnormalised, as they would all be equal; and yes,
+no and noanswer match exactly or not at all in every data set, whereas MuSiQue's script gives "no" partial credit for
+"no man".
 """
 
 from collections import Counter
@@ -17,13 +17,13 @@ _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 @dataclass(frozen=True, slots=True)
 class AnswerMetric:
-    """Compares a predicted answer with the gold answers; the best gold answer counts."""
+    """Compares a predicted answer with the gold answers; the best match counts."""
 
     compare: Callable[[list[str], list[str]], float]
-    """(prediction, gold answer) as normalised words, neither empty → a value in [0, 1]."""
+    """(prediction, gold answer) as normalised, non-empty lists of words → a value from 0 to 1."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
-        """Score one prediction; blank gold answers are ignored, and without others only a blank prediction is right."""
+        """Score a prediction; without non-blank gold answers only a blank prediction is right."""
         gold = [answer for answer in answers if answer.strip()]
         if not gold or not prediction.strip():
             return float(not gold and not prediction.strip())
@@ -36,15 +36,15 @@ class RankingMetric:
 
     name: str
     compare: Callable[[Sequence[str], frozenset[str]], float]
-    """(ids in rank order without repeats, gold ids), the gold ids not empty → a value in [0, 1]."""
+    """(ids in rank order without duplicates, non-empty gold ids) → a value from 0 to 1."""
 
     def __call__(self, ranked: Sequence[str], gold: Sequence[str]) -> float:
-        """Score one ranking in [0, 1]; 1 without a gold id, since nothing that should have been found is missing."""
+        """Score a ranking from 0 to 1; 1 without gold ids, as nothing is missing."""
         return self.compare(list(dict.fromkeys(ranked)), frozenset(gold)) if gold else 1.0
 
 
 def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
-    """Normalise both sides; where that leaves one of them empty (`A`, `?`), take them as they stand."""
+    """Return the words of both sides, normalised unless that would leave one of them empty (`A`, `?`)."""
     left, right = normalize_answer(prediction).split(), normalize_answer(gold).split()
     if left and right:
         return left, right
@@ -60,32 +60,31 @@ def _token_f1(left: list[str], right: list[str]) -> float:
 
 
 EXACT_MATCH = AnswerMetric(lambda left, right: float(left == right))
-"""1 when the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
+"""1 if the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
 F1 = AnswerMetric(_token_f1)
 """Harmonic mean of token precision and recall (SQuAD); a yes, no or noanswer matches exactly or not at all
 (HotpotQA: Yang et al. 2018, arXiv:1809.09600)."""
 COVER_EM = AnswerMetric(lambda left, right: float(f" {' '.join(right)} " in f" {' '.join(left)} "))
-"""1 when the gold answer's tokens occur one after another in the prediction, on token boundaries (GenGround: Shi et
-al. 2024, section 5.3)."""
+"""1 if the prediction contains the gold answer's tokens consecutively (GenGround: Shi et al. 2024, section 5.3)."""
 RECALL = RankingMetric("recall", lambda ranked, gold: len(gold.intersection(ranked)) / len(gold))
-"""Share of the gold ids that are there (Manning et al. 2008, section 8.3)."""
+"""Share of the gold ids that are retrieved (Manning et al. 2008, section 8.3)."""
 PRECISION = RankingMetric("precision", lambda ranked, gold: len(gold.intersection(ranked)) / max(len(ranked), 1))
-"""Share of the ids that are gold; 0 when there are none (Manning et al. 2008, section 8.3)."""
+"""Share of the retrieved ids that are gold; 0 if nothing is retrieved (Manning et al. 2008, section 8.3)."""
 S_PRECISION = RankingMetric("s_precision", lambda ranked, gold: float(gold == frozenset(ranked)))
-"""1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept (BlendFilter: Wang et al.
-2024, section 4.1)."""
+"""1 if the ids are exactly the gold ids; for the passages kept by a filter (BlendFilter: Wang et al. 2024, section
+4.1)."""
 
 
 def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """Score the best of several samples of an answer (BlendFilter, Fig. 4); without any, that of no answer."""
+    """Return the best score of several sampled answers (BlendFilter, Fig. 4); without samples a blank answer's."""
     return max((metric(prediction, answers) for prediction in predictions), default=metric("", answers))
 
 
 def recall_at(k: int) -> RankingMetric:
-    """Define recall@k: the share of the gold ids among the first k, at least 1 (Manning et al. 2008, section 8.4)."""
+    """Return recall@k: the share of the gold ids among the first k ≥ 1 (Manning et al. 2008, section 8.4)."""
     return RankingMetric(f"recall@{k}", lambda ranked, gold: RECALL.compare(ranked[:k], gold))
 
 
 ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
-"""Names in a summary to metrics; `acc` is the papers' cover exact match."""
+"""Name in a summary → metric; `acc` is the papers' cover exact match."""
 RANKING_SCORES = (*map(recall_at, (2, 5, 10, 15)), PRECISION, S_PRECISION)

@@ -1,6 +1,6 @@
-"""Which titles of a corpus are names of people, places, works or groups, and what each is called after renaming.
+"""Find the titles of a corpus that name people, places, works or groups, and choose a new name for each.
 
-New names are composed by rule from parts written for this project, so that no list of real names is needed.
+New names are composed by rule from parts written for this project, so no list of real names is needed.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _LEAD_ENDS = re.compile(r"\b(?:by|that|which|who|whose|in|from|for|to|on|at|with
 _BORN = re.compile(r"\((?:[^()]*\b)?(?:born|b\.|\d{4}\s*[-\u2013\u2014]\s*(?:\d|\w+ \d|\d+ \w+ \d))")
 _ROMAN = re.compile(r"[ivxlc]+")
 _LEAD_LENGTH = 400
-_FEWER = 0.05  # a word is a name when at most this share of its occurrences is in lower case
+_MAX_LOWER = 0.05  # largest share of lower-case occurrences for a word to be a name
 _WORDS: Any = yaml.safe_load(files(__package__ or "").joinpath("renaming_words.yaml").read_text(encoding="utf-8"))
 _NO_NAMES = frozenset(_WORDS["no_names"].split())
 _COUNTRIES = frozenset(_WORDS["countries"].split())
@@ -37,11 +37,11 @@ _DEMONYMS = frozenset(_WORDS["demonyms"].split())
 _CLASS_WORDS = {name: frozenset(words.split()) for name, words in _WORDS["classes"].items()}
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
 _FUNCTION = frozenset({*FUNCTION_WORDS.split(), "s", "t", "ll", "re", "ve", "d", "m", "n"})
-"""Including what follows an apostrophe."""
+"""Including the parts after an apostrophe."""
 _COMMON = frozenset(COMMON_WORDS.split())
 _IN = frozenset({"in", "near", "from", "at", "to"})
 _PLACE_SHARE = 0.15
-"""A title of one word, whose kind no passage states, is a place when it follows `in` or `near` this often."""
+"""A one-word title whose kind no passage states is a place if this share of its occurrences follows `in` or `near`."""
 _KIND_OF_WORD: dict[str, TitleKind] = {
     word: kind for kind, words in _WORDS["kind_words"].items() for word in words.split()
 }
@@ -56,11 +56,11 @@ _CLASSES: dict[str, TitleKind] = {
     "place_name": "place",
     "group": "group",
 }
-"""Classes of words with their kinds, in the order in which they are tried."""
+"""Word class → kind, in the order in which they are tried."""
 
 
 def _in_class(word: str, *names: str) -> bool:
-    """Return whether a lower-case word, or its plain singular, is in one of the named classes."""
+    """Return whether a lower-case word or its regular singular is in one of the classes."""
     forms = {word, word.removesuffix("s"), word.removesuffix("es")}
     if word.endswith("ies"):
         forms.add(word[:-3] + "y")
@@ -68,21 +68,21 @@ def _in_class(word: str, *names: str) -> bool:
 
 
 def base_of(title: str) -> str:
-    """Return a title without its aside: `Heat (1995 film)` is `Heat`; a title that is all aside stays."""
+    """Return a title without its qualifier: `Heat` for `Heat (1995 film)`; a title that is only a qualifier stays."""
     return _ASIDE.sub("", title) or title
 
 
 class Vocabulary:
-    """The words of a corpus, and its titles without asides; not its texts."""
+    """The word counts of a corpus, and its titles without qualifiers."""
 
     def __init__(self, records: Iterable[SourceRecord]) -> None:
         self.lower: Counter[str] = Counter()
-        """Occurrences that begin with a small letter, by case-folded word; of other words 0."""
+        """Case-folded word → occurrences that begin with a lower-case letter."""
         self.capital: Counter[str] = Counter()
         self.after_in: Counter[str] = Counter()
-        """Occurrences with a capital after `in` and the like."""
+        """Capitalized occurrences after `in` and similar prepositions."""
         self.titles: dict[str, Counter[TitleKind]] = {}
-        """Kinds of thing that the passages under each title say it is, in the order of the corpus."""
+        """Title → kinds that its passages state, in corpus order."""
         for record in records:
             self._add(record.title, record.text)
 
@@ -100,7 +100,7 @@ class Vocabulary:
                 kinds[kind] += 1
 
     def kind_of(self, title: str) -> TitleKind:
-        """Return the kind of a title without its aside, by its passages, else by how texts use it."""
+        """Return the kind of a title without its qualifier, by its passages, else by its use in texts."""
         if kinds := self.titles[title]:
             return kinds.most_common(1)[0][0]
         first, *more = map(str.casefold, words_of(title))
@@ -108,17 +108,17 @@ class Vocabulary:
         return "place" if is_place and not more else "other"
 
     def is_name_word(self, word: str) -> bool:
-        """Return whether a word is written with a capital nearly always, and is not a number, title or demonym."""
+        """Return whether a word is nearly always capitalized, and is not a number, form of address or demonym."""
         folded = word.casefold()
         if len(folded) < 3 or not folded.isalpha() or (word.isupper() and len(word) <= 5) or _ROMAN.fullmatch(folded):
             return False
         if folded in _NO_NAMES or folded in _COMMON or folded in _FUNCTION or is_demonym(folded):
             return False
-        return self.lower[folded] <= _FEWER * self.capital[folded]
+        return self.lower[folded] <= _MAX_LOWER * self.capital[folded]
 
 
 def is_demonym(folded: str) -> bool:
-    """Return whether a word names people of a country, or its language."""
+    """Return whether a word names the people or language of a country."""
     if folded in _COUNTRIES:
         return False
     return folded in _DEMONYMS or (len(folded) > 6 and folded.endswith(("ian", "ese", "ish")))
@@ -130,17 +130,17 @@ def is_function_word(folded: str) -> bool:
 
 
 def is_generic(folded: str) -> bool:
-    """Return whether a case-folded word names a kind of thing, e.g. `Lake`, `University` or `North`."""
+    """Return whether a case-folded word is generic within a name, e.g. `Lake`, `University` or `North`."""
     return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or _in_class(folded, *_GENERIC)
 
 
 def is_ordinal(folded: str) -> bool:
-    """Return whether a case-folded word counts, as in `Charles III` and `Second`."""
+    """Return whether a case-folded word is an ordinal, as in `Charles III` and `Second`."""
     return bool(_ROMAN.fullmatch(folded)) or _in_class(folded, "ordinal", "digit")
 
 
 def is_written_as_a_name(words: list[str]) -> bool:
-    """Return whether all words with content begin with a capital, and there is one."""
+    """Return whether there are content words and all of them are capitalized."""
     content = [word for word in words if not is_function_word(word.casefold())]
     return bool(content) and all(not word[0].islower() for word in content)
 
@@ -159,7 +159,7 @@ def _kind_of(title: str, text: str) -> TitleKind | None:
 
 
 def _last_kind(phrase: str) -> TitleKind | None:
-    """Return the kind of the last word that has one: a film director is a person."""
+    """Return the kind of the last word with a known kind: a film director is a person."""
     found: TitleKind | None = None
     for word in words_of(phrase.casefold()):
         in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if _in_class(word, name)]
@@ -173,12 +173,12 @@ def words_of(text: str) -> list[str]:
 
 
 def casefold_words(words: Sequence[str]) -> Words:
-    """Fold the case of words."""
+    """Return the words case-folded."""
     return tuple(word.casefold() for word in words)
 
 
 def _kind_of_word(words: list[str], kind: TitleKind, place: int) -> NameKind:
-    """Return the kind of a word of a name; in a person's, what follows `of` is a place, the last word a surname."""
+    """Return the kind of a word in a name; in a person's, a place after `of`, and the last word is the surname."""
     if kind == "work" or (kind == "other" and len(words) > 3):
         return "surname"
     if kind in {"place", "group"} or (place and words[place - 1].casefold() == "of"):
@@ -187,23 +187,23 @@ def _kind_of_word(words: list[str], kind: TitleKind, place: int) -> NameKind:
 
 
 class NameMap:
-    """Old words and titles of a corpus to new ones; no new name is a word of the corpus or another new name.
+    """A map from old words and titles of a corpus to new ones; no new name occurs in the corpus or twice in the map.
 
-    A word that is always written with a capital gets one new word in all places, so that a surname alone, a family and
-    a place within other names stay consistent. Common words (`Dark` in a film's title) are renamed within that title
-    alone; titles that are not of people, places, works or groups keep them. Other titles stay.
+    A word that is always capitalized is renamed the same way everywhere, so that surnames, families and places within
+    other names stay consistent. Common words (`Dark` in a film's title) are renamed only within that title, and only
+    if it names a person, place, work or group. Other titles stay.
     """
 
     def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
         self.seed, self._vocabulary = seed, vocabulary
         self.words: dict[str, str] = {}
-        """Case-folded name word → new word; holds wherever the word is written with a capital."""
+        """Case-folded name word → new word, wherever it is capitalized."""
         self.titles: dict[Words, Words] = {}
-        """The words of each renamed title, without its aside → as many new ones."""
+        """Words of a renamed title without its qualifier → as many new words."""
         self.written: dict[Words, Words] = {}
-        """Those of them that the map of words does not make, as they are written in the title."""
+        """Renamed titles with common words → their words as written in the title."""
         self.surnames: dict[Words, dict[str, str]] = {}
-        """Person → the surname that is a common word (`young`) with its new form."""
+        """Person → a surname that is a common word (`young`) → its new form."""
         self._used = {*vocabulary.lower, *vocabulary.capital}
         self._new_surnames: dict[str, str] = {}
         named: list[tuple[list[str], TitleKind]] = [
@@ -221,7 +221,7 @@ class NameMap:
         return new
 
     def _rename_words(self, named: Sequence[tuple[list[str], TitleKind]]) -> None:
-        """Give each name word of the titles a new one of the kind that it most often is."""
+        """Coin a new word for each name word of the titles, of its most frequent kind."""
         votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
         for words, kind in named:
             if kind == "other" and len(words) == 1:
@@ -234,7 +234,7 @@ class NameMap:
             self.words[word] = self._coin(max(sorted(votes[word]), key=votes[word].__getitem__), word)
 
     def _rename_title(self, words: list[str], kind: TitleKind) -> None:
-        """Find a title's new words, those for its common words too, and record them if any differs."""
+        """Record a title's new words, including those for its common words, if any word changes."""
         old = casefold_words(words)
         if old in self.titles:
             return
@@ -251,7 +251,7 @@ class NameMap:
             self.surnames[old] = {old[-1]: new[-1]}
 
     def _common_words(self, words: Words, kind: TitleKind) -> list[int]:
-        """Choose the places of the common words that are renamed."""
+        """Return the positions of the common words to rename."""
         free = [n for n, word in enumerate(words) if word not in self.words and word.isalpha()]
         content = [n for n in free if not is_function_word(words[n]) and not is_ordinal(words[n])]
         chosen = [n for n in content if not is_generic(words[n])]
@@ -263,7 +263,7 @@ class NameMap:
             case "person":  # Stephen King, but King Charles
                 last = len(words) - 1
                 return [n for n in content if (n in chosen or n == last > 0) and len(words[n]) > 1]
-            case _:  # United States: the first word has to do
+            case _:  # United States: only the first word
                 return chosen or (content[:1] if len(free) == len(words) else [])
 
     def _substitute(self, words: list[str], place: int, kind: TitleKind) -> str:
@@ -277,14 +277,14 @@ class NameMap:
 
 
 def candidate_names(kind: NameKind, old: str, seed: int) -> Iterator[str]:
-    """Suggest new words for one, without end: plausible ones first, then longer ones; always the same."""
+    """Yield an endless, deterministic sequence of new words for an old one: plausible ones first, then longer ones."""
     beginnings, ends = _PARTS[kind]
     for number in count():
         draw = int.from_bytes(hashlib.blake2b(f"{seed}:{kind}:{old}:{number}".encode(), digest_size=8).digest())
         draw, first = divmod(draw, len(beginnings))
         draw, last = divmod(draw, len(ends))
         middle = ""
-        for _ in range(number // 12):  # nearly all plain ones are taken
+        for _ in range(number // 12):  # once nearly all short ones are taken
             draw, part = divmod(draw, len(_MIDDLES))
             middle += _MIDDLES[part]
-        yield re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters in a row
+        yield re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters

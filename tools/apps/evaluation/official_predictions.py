@@ -1,12 +1,12 @@
 """Predictions of a run in the input format of a data set's official script, with the gold annotations of its file.
 
-What an answer cites is what it predicts as support: of a quote the sentences that it holds or lies in, of MuSiQue its
-paragraph. A quote that is in no sentence of its passage, or whose passage is not the question's, still counts: its
-number is beyond the last one, so that the script finds it wrong.
+Citations are the predicted support: the sentences that overlap a quote, or its paragraph for MuSiQue. A quote outside
+the sentences of its passage, or from a passage that is not the question's, gets a number beyond the last, so that the
+script counts it as wrong.
 
-The metrics of the scripts are reimplemented from their definitions: answers and supporting facts by themselves and
-together; an answer of which normalisation leaves nothing is what the scripts make of it, unlike in `metrics`.
-2WikiMultihopQA's joint scores also multiply those of evidence triples, which no method here gives; ours are HotpotQA's.
+The scripts' metrics are reimplemented from their definitions: answers, supporting facts, and both jointly. An answer
+that is empty after normalisation is scored as by the scripts, unlike in `metrics`. 2WikiMultihopQA's joint scores also
+include evidence triples, which no method here predicts; ours are computed as HotpotQA's.
 """
 
 import json
@@ -32,24 +32,24 @@ from hopgraph.tools.text.comparison import normalize_answer
 
 Script = Literal["hotpotqa", "2wikimultihopqa", "musique"]
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-"""Name of the script, after the format of its file."""
+"""Data set formats with an official script."""
 SupportingFact = tuple[str, int]
-"""A title and the number of a sentence from 0; of MuSiQue no title, and the number of a paragraph."""
+"""Title and sentence number from 0; for MuSiQue an empty title and a paragraph number."""
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 class PredictedAnswer(NamedTuple):
-    """An input of a script: a prediction, or the gold annotation of a question."""
+    """A script's input: a prediction, or the gold annotation of a question."""
 
     answers: tuple[str, ...]
-    """One answer of a prediction (empty for none), or the gold answer with its aliases."""
+    """The predicted answer (empty for an abstention), or the gold answer and its aliases."""
     facts: tuple[SupportingFact, ...]
     answerable: bool = True
     """True if the paragraphs are sufficient to answer (MuSiQue)."""
 
 
 class Agreement(NamedTuple):
-    """How a prediction agrees with the gold; each value in [0, 1]."""
+    """Agreement of a prediction with the gold annotation; each value in [0, 1]."""
 
     em: float
     f1: float
@@ -63,10 +63,10 @@ def _agree(em: float, precision: float, recall: float) -> Agreement:
 
 
 def _overlap(predicted: Iterable[Hashable], gold: Iterable[Hashable], *, empty_f1: float) -> Agreement:
-    """Compare collections whose entries may occur several times; precision and recall are 0 of an empty side.
+    """Compare two multisets; precision and recall are 0 if the respective side is empty.
 
-    `empty_f1` is the F1 of nothing predicted where there is nothing: 0 by HotpotQA's script (Yang et al. 2018,
-    arXiv:1809.09600), 1 by MuSiQue's (Trivedi et al. 2022, arXiv:2108.00573).
+    `empty_f1` is the F1 if both are empty: 0 in HotpotQA's script (Yang et al. 2018, arXiv:1809.09600), 1 in MuSiQue's
+    (Trivedi et al. 2022, arXiv:2108.00573).
     """
     own, right = Counter(predicted), Counter(gold)
     if not own and not right:
@@ -76,7 +76,7 @@ def _overlap(predicted: Iterable[Hashable], gold: Iterable[Hashable], *, empty_f
 
 
 def _compare_answers(predicted: PredictedAnswer, gold: PredictedAnswer, *, musique: bool) -> Agreement:
-    """Take the best of each value over the gold answers; a closed answer matches whole, but in MuSiQue."""
+    """Return the maximum of each value over the gold answers; yes and no get no partial credit except in MuSiQue."""
     said, each = normalize_answer(predicted.answers[0]), list[Agreement]()
     for right in map(normalize_answer, gold.answers):
         if said != right and not musique and not _CLOSED.isdisjoint({said, right}):
@@ -88,14 +88,14 @@ def _compare_answers(predicted: PredictedAnswer, gold: PredictedAnswer, *, musiq
 
 
 def _wiki_facts(predicted: PredictedAnswer, gold: PredictedAnswer) -> Agreement:
-    """Compare facts whose titles may differ in case; facts that differ in nothing else count each."""
+    """Compare facts ignoring the case of titles; facts that differ only in case count separately."""
     own, right = ([(title.lower(), number) for title, number in set(each.facts)] for each in (predicted, gold))
     hits, missed = sum(each in right for each in own), sum(each not in own for each in right)
     return _agree(float(hits == len(own) and not missed), hits / max(len(own), 1), hits / max(hits + missed, 1))
 
 
 def _score_hotpot(predicted: PredictedAnswer, gold: PredictedAnswer, *, wiki: bool) -> dict[str, float]:
-    """Score one prediction as HotpotQA's script does, or 2WikiMultihopQA's."""
+    """Score one prediction as in HotpotQA's or 2WikiMultihopQA's script."""
     answer = _compare_answers(predicted, gold, musique=False)
     facts = _wiki_facts(predicted, gold) if wiki else _overlap(set(predicted.facts), set(gold.facts), empty_f1=0.0)
     joint = _agree(answer.em * facts.em, answer.precision * facts.precision, answer.recall * facts.recall)
@@ -110,11 +110,10 @@ def _score_musique(predicted: PredictedAnswer, gold: PredictedAnswer) -> dict[st
 
 
 def score_all(script: Script, rows: Sequence[tuple[str, PredictedAnswer, PredictedAnswer]]) -> dict[str, list[float]]:
-    """Score (question's id, prediction, gold) as a data set's script does; return the values of each metric.
+    """Score rows of (question id, prediction, gold) as in a data set's script; return metric → values.
 
-    MuSiQue's answers and support over the answerable questions. Of an id that is there twice, once answerable and once
-    not, they also count together: 0 unless both are recognized for what they are (Full edition). Without such an id, no
-    such metric.
+    MuSiQue's answer and support metrics cover the answerable questions. In its Full edition, where an id occurs once
+    answerable and once unanswerable, group metrics are added: 0 unless both are classified correctly.
     """
     values: dict[str, list[float]] = defaultdict(list)
     pairs: dict[str, list[tuple[PredictedAnswer, PredictedAnswer]]] = defaultdict(list)
@@ -137,15 +136,15 @@ def score_all(script: Script, rows: Sequence[tuple[str, PredictedAnswer, Predict
 
 
 class GoldRecord(NamedTuple):
-    """A question as it is in its file."""
+    """A question as in its file."""
 
     name: str
-    """The id known to the script; in MuSiQue's Full edition two questions share it."""
+    """The script's id; in MuSiQue's Full edition two questions share it."""
     gold: PredictedAnswer
     record: Mapping[str, Any]
     """The fields that the script reads."""
     units: Sequence[tuple[str, str, str]]
-    """(id, title, text) of its paragraphs in their order; only of MuSiQue."""
+    """(id, title, text) of its paragraphs in order; only for MuSiQue."""
 
 
 class _Alias(BaseModel):
@@ -161,12 +160,12 @@ class OfficialSet:
     script: Script
     sha256: str
     questions: Mapping[str, GoldRecord]
-    """Records by the id of a question in a run."""
+    """Question id in a run → record."""
     sentences: Mapping[str, Sequence[str]]
     """Title → the sentences of its paragraph; empty for MuSiQue."""
 
     def is_of(self, comparison: Comparison) -> bool:
-        """Return whether all runs of a comparison asked this file, with the names that it has."""
+        """Return whether all runs of a comparison used this file without renaming."""
         facts = (each.reader.manifest.dataset for each in comparison.methods)
         return all(each.sha256 == self.sha256 and each.renamed is None for each in facts)
 
@@ -198,18 +197,18 @@ class OfficialSet:
             yield "", number
 
     def rows(self, reader: RunReader, method: str) -> list[tuple[str, PredictedAnswer, PredictedAnswer]]:
-        """Return (id, prediction, gold) of the first repeat of each question that a method has finished."""
+        """Return (id, prediction, gold) for the first repeat of each question that a method has finished."""
         latest = (each for each in reader.latest(method).values() if not each["repeat"])
         outcomes = {each["id"]: each for each in latest}
         found = ((record, outcomes[name]) for name, record in self.questions.items() if name in outcomes)
         return [(record.name, self.predict(outcome), record.gold) for record, outcome in found]
 
     def scores(self, reader: RunReader, method: str) -> dict[str, list[float]]:
-        """Return the script's metrics of a method, each with a value per question, or per pair of questions."""
+        """Return the script's metrics of a method, with a value per question or per pair of questions."""
         return score_all(self.script, self.rows(reader, method))
 
     def files(self, reader: RunReader, method: str) -> tuple[str, str]:
-        """Return the prediction file of a method, and the gold file of the questions that it has finished."""
+        """Return a method's prediction file, and the gold file for the questions that it has finished."""
         rows = self.rows(reader, method)
         asked = {each["id"] for each in reader.latest(method).values()}
         gold = [each.record for name, each in self.questions.items() if name in asked]
@@ -238,9 +237,9 @@ def _as_lines(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def read_official_set(path: Path, aliases: Path | None = None) -> OfficialSet:
-    """Read the file of a data set that has a script, and 2WikiMultihopQA's file of aliases.
+    """Read the file of a data set with an official script, and 2WikiMultihopQA's alias file.
 
-    SettingsError: no such data set, or aliases that are not its. CorpusError: it cannot be read.
+    SettingsError: the data set has no script, or no alias file. CorpusError: it cannot be read.
     """
     script = cast("Script", detect_format(path))
     if script not in SCRIPTS:
@@ -268,7 +267,7 @@ def _hotpot_gold(record: Mapping[str, Any], aliases: Mapping[str, Sequence[str]]
     pairs: Any = zip(given["title"], given["sent_id"], strict=True) if "title" in given else given
     facts = tuple((str(title), int(number)) for title, number in pairs)
     kept: dict[str, Any] = {"_id": name, "answer": record["answer"], "supporting_facts": facts}
-    if "evidences" in record:  # earlier editions of 2WikiMultihopQA have no ids, which its script reads
+    if "evidences" in record:  # the script reads ids, which earlier editions of 2WikiMultihopQA lack
         kept |= {"answer_id": None, "evidences_id": []}
         kept |= {key: record[key] for key in ("answer_id", "evidences", "evidences_id") if key in record}
     answers = (str(record["answer"]), *aliases.get(str(record.get("answer_id")), ()))

@@ -1,13 +1,13 @@
-"""MIGRES's preliminary experiments (section 2): can a model extract what is useful, and see what is missing?
+"""MIGRES's preliminary experiments (section 2): can a model extract useful information, and see what is missing?
 
-Both put a question's annotated decomposition to the roles of the method: `extract` and the entailment check of Table 1,
-`decide` of Table 2. A question goes through a run like any other.
+Both run the method's roles on a question's annotated decomposition: `extract` and the entailment check (Table 1),
+`decide` (Table 2).
 
-Where this differs from the paper:
-* the sub-questions and their answers are those of the data set's annotations, which the paper has a model write;
+Differences from the paper:
+* sub-questions and their answers come from the data set's annotations; in the paper a model writes them;
 * each question is asked with all of the information and with a part of it; the paper draws one of the two;
-* an answer is right when it holds a gold answer (Acc); the paper does not say how it compares;
-* recall is over the annotated passages that are shown: others hold an answer such as "two" or "American" by chance.
+* an answer is right if it contains a gold answer (Acc); the paper does not say how it compares;
+* recall is over the annotated passages shown: others contain an answer such as "two" or "American" by chance.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ PASSAGES_SHOWN = 5
 
 
 class ExtractionContext(MigresContext):
-    """The settings of the experiment on information extraction (Table 1), one call for each question."""
+    """Settings of the experiment on information extraction (Table 1), with one call per question."""
 
     method: ClassVar[str] = "information_extraction"
     steps: ClassVar[tuple[str, ...]] = ("extract", "judge_usefulness")
@@ -54,7 +54,7 @@ class ExtractionContext(MigresContext):
 
 
 class MissingContext(MigresContext):
-    """The settings of the experiment on missing information (Table 2)."""
+    """Settings of the experiment on missing information (Table 2)."""
 
     method: ClassVar[str] = "missing_information"
     steps: ClassVar[tuple[str, ...]] = ("decide", "judge_alignment")
@@ -74,7 +74,7 @@ class Alignment(ReplyModel):
 
 
 def annotated_sub_questions(question: EvalQuestion) -> list[PlanHop]:
-    """Read the annotated sub-questions, or write them from the triples, with right names; empty without answers."""
+    """Return the annotated sub-questions, or those made from the triples, with the right names; empty if unanswered."""
     if not question.triples and not any(hop.answer for hop in question.hops):
         return []
     plan = derive_plan(question)
@@ -82,9 +82,9 @@ def annotated_sub_questions(question: EvalQuestion) -> list[PlanHop]:
 
 
 def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
-    """Draw at most five passages of those found and those of the question; the same ones every time.
+    """Draw at most five of the retrieved passages and the question's own, deterministically.
 
-    *Ours*: one of them is a gold passage, where there is one; five at random would mostly hold nothing to extract.
+    *Ours*: one of them is a gold passage if possible; five random ones would mostly contain nothing to extract.
     """
     draw = Random(question.id)  # noqa: S311 - nothing secret
     pool = sorted({each["id"]: each for each in [*question.passages, *found]}.values(), key=lambda each: each["id"])
@@ -96,18 +96,18 @@ def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pass
 
 
 def draw_known_part(key: str, parts: Sequence[PlanHop]) -> list[PlanHop]:
-    """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
+    """Draw a proper subset of the sub-questions, in order, to be given with their answers."""
     draw = Random(key)  # noqa: S311 - nothing secret
     chosen = draw.sample(range(len(parts)), draw.randrange(len(parts)))
     return [parts[number] for number in sorted(chosen)]
 
 
 class ExperimentState(MethodState):
-    """The keys of a method, the annotated question, and what comes of it."""
+    """The state of a method with the annotated question and its measurements."""
 
     annotated: EvalQuestion
     measured: dict[str, int]
-    """Counts; added up over questions they give the rates."""
+    """Counts, whose sums over questions give the rates."""
 
 
 def _end(calls: Mapping[str, Call], measured: Mapping[str, int], answer: str = "") -> dict[str, Any]:
@@ -116,11 +116,11 @@ def _end(calls: Mapping[str, Call], measured: Mapping[str, int], answer: str = "
 
 
 async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
-    """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
+    """Extract useful information for the question and each sub-question from five passages (Table 1).
 
-    Writes `measured`: `statements` and those that are `right` (a passage that they cite holds an answer), `gold`
-    passages shown and those `found` (cited); the same with `entailed_` of the statements that their passages entail;
-    `useful`: how many of these the model finds useful.
+    Writes `measured`: the numbers of `statements`, of `right` ones (a cited passage contains an answer), of `gold`
+    passages shown and of those `found` (cited); with `entailed_` the same for statements that their passages entail;
+    `useful`: the number of entailed statements that the model finds useful.
     """
     question = state["annotated"]
     retriever = await get_retriever(runtime.context.retriever, links=runtime.context.links)
@@ -166,8 +166,8 @@ def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) ->
 async def measure_missing_information(state: ExperimentState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Ask the question with all answers to its sub-questions, and with a part of them (Table 2).
 
-    Writes `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
-    information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
+    Writes `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with partial information), and
+    `aligned` (also, the stated missing information matches a sub-question that was left out).
     """
     question = state["annotated"]
     parts = annotated_sub_questions(question)
@@ -211,4 +211,4 @@ EXPERIMENTS = {
     ExtractionContext.method: _compile(ExtractionContext, measure_extraction),
     MissingContext.method: _compile(MissingContext, measure_missing_information),
 }
-"""The experiments, which run like methods, by name; the last step of each is one that judges."""
+"""Name → experiment, which runs like a method; its last step is a judge."""

@@ -1,4 +1,4 @@
-"""From one record of a data set to a question with its answers and gold passages."""
+"""The record formats of data sets, and their conversion to questions with answers and gold passages."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.corpora.formats import PARAGRAPH_FIELDS, TEXT_FIEL
 
 
 def read_json_text(value: object) -> object:
-    """Read a field that a table holds as JSON text; other text stays as it is."""
+    """Parse a field that a table stores as JSON text; other values are unchanged."""
     if isinstance(value, str):
         with suppress(ValueError):
             return json.loads(value)
@@ -27,7 +27,7 @@ def read_json_text(value: object) -> object:
 
 
 def _write_value(value: object) -> object:
-    """Return a number or a truth value as an answer; a whole number has no decimals, although pandas adds some."""
+    """Return a number or boolean as an answer; whole numbers lose the decimals that pandas adds."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and math.isfinite(value):
@@ -40,10 +40,10 @@ def _as_list(value: object) -> list[object]:
 
 
 def _list_answers(value: object) -> list[object]:
-    """List one answer or several, also as written in a table; null is none: the question cannot be answered."""
+    """Return one or several answers as a list, also from a table's text; null (unanswerable) gives an empty list."""
     if isinstance(value, str) and value.lstrip()[:2] in ('["', "['", "[]"):
         try:
-            value = yaml.safe_load(value)  # it reads lists as JSON and as Python writes them
+            value = yaml.safe_load(value)  # parses both JSON and Python lists
         except yaml.YAMLError:
             raise ValueError("an unreadable list; write it as JSON") from None
     answers = [form for answer in _as_list(value) for form in _list_forms(answer)]
@@ -53,13 +53,13 @@ def _list_answers(value: object) -> list[object]:
 
 
 def _list_forms(answer: object) -> list[object]:
-    """List the forms of one answer that may be an object: SQuAD's, KILT's, Mintaka's, ComplexWebQuestions'."""
+    """Return the forms of an answer, which may be an object of SQuAD, KILT, Mintaka or ComplexWebQuestions."""
     if not isinstance(answer, dict):
         return [answer]
     known = cast("dict[str, object]", answer)
     names = [key for key in ("text", "mention", "answer", "value") if key in known]
     if not names and "provenance" not in known:  # KILT names further passages without an answer
-        raise ValueError(f"an object with {', '.join(known) or 'no keys'}, of which none is the answer's text")
+        raise ValueError(f"an object with {', '.join(known) or 'no keys'}, but without the answer's text")
     return _as_list(known[names[0]] if names else None) + _as_list(known.get("aliases"))
 
 
@@ -78,13 +78,13 @@ AnswerList = Annotated[list[AnswerText], BeforeValidator(_list_answers)]
 
 
 class DatasetRecord(BaseModel, ABC):
-    """A question as a data set has it."""
+    """A question in a data set's format."""
 
     question: NonEmptyText
 
     @abstractmethod
     def to_question(self, number: int) -> EvalQuestion:
-        """Return the question; `number` is the id of one that has none. MalformedError: passages of another shape."""
+        """Return the question, with `number` as the default id. MalformedError: its passages have another format."""
 
 
 _LINK = re.compile(r"""https?://\S+?(?=['"]\s*[,\]])""")
@@ -96,7 +96,7 @@ class _Document(BaseModel):
 
 
 class BrowseCompPlus(DatasetRecord):
-    """Gold are the documents that the answer needs, of which `gold_docs` are those that hold it."""
+    """Gold are the documents needed to answer; `gold_docs` are those that contain the answer."""
 
     query_id: str
     question: NonEmptyText = Field(validation_alias="query")
@@ -105,7 +105,7 @@ class BrowseCompPlus(DatasetRecord):
     gold_docs: tuple[_Document, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
-        """Return the question with the documents; the misleading ones, megabytes a question, are left out."""
+        """Return the question with its documents, but without the hard negatives (megabytes per question)."""
         needed = {
             each.docid: ContextPassage(each.docid, "", each.text) for each in self.evidence_docs or self.gold_docs
         }
@@ -127,7 +127,7 @@ class MultiHopRag(DatasetRecord):
     evidence_list: list[_Evidence]
 
     def to_question(self, number: int) -> EvalQuestion:
-        """Return the question with the titles and the facts."""
+        """Return the question with its gold titles and facts."""
         return EvalQuestion(
             id=str(number),
             question=self.question,
@@ -139,12 +139,12 @@ class MultiHopRag(DatasetRecord):
 
 
 def _find_links(value: object) -> object:
-    """Find the addresses in a list that is written as text."""
+    """Return the URLs in a list written as text."""
     return _LINK.findall(value) if isinstance(value, str) else value
 
 
 class Frames(DatasetRecord):
-    """Gold are the pages of Wikipedia that its links name."""
+    """Gold are the linked Wikipedia pages."""
 
     question: NonEmptyText = Field(validation_alias="Prompt")
     answer: AnswerText = Field(validation_alias="Answer")
@@ -152,7 +152,7 @@ class Frames(DatasetRecord):
     wiki_links: Annotated[list[str], BeforeValidator(_find_links)]
 
     def to_question(self, number: int) -> EvalQuestion:
-        """Return the question with the titles."""
+        """Return the question with its gold titles."""
         titles = dict.fromkeys(
             unquote(urlsplit(each).path.rpartition("/")[2]).replace("_", " ") for each in self.wiki_links
         )
@@ -160,7 +160,7 @@ class Frames(DatasetRecord):
 
 
 class Bamboogle(DatasetRecord):
-    """A row of its table, in some copies with a second answer."""
+    """A row of Bamboogle, with a second answer in some copies."""
 
     question: NonEmptyText = Field(validation_alias="Question")
     answer: AnswerText = Field(validation_alias="Answer")
@@ -178,7 +178,7 @@ _ANSWERS = (
     *("expected_output", "expected_response", "reference_answer", "target", "ideal", "output"),
     AliasPath("outputs", "answer"),
 )
-"""Names that other toolkits have for a question and its answers."""
+"""Field names of other toolkits for a question and its answers."""
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
 
 
@@ -189,7 +189,7 @@ class _Paragraph(BaseModel):
 
     @property
     def passage(self) -> ContextPassage:
-        """With its id in an index of the file."""
+        """The passage, with its id in an index of the file."""
         return ContextPassage(hash_passage(self.title, self.text), self.title, self.text)
 
 
@@ -199,7 +199,7 @@ class _Columns(BaseModel):
 
 
 class _HotpotQa(DatasetRecord):
-    """Also of 2WikiMultihopQA, in some editions with its lists as text; gold are the paragraphs of supporting facts."""
+    """Also 2WikiMultihopQA, where some editions store lists as text; gold are the paragraphs of supporting facts."""
 
     id: ScalarText = Field(validation_alias=AliasChoices("_id", "id"))
     answer: AnswerText
@@ -219,7 +219,7 @@ class _HotpotQa(DatasetRecord):
             text = join_sentences(lines)
             passages.append(ContextPassage(hash_passage(name, text), name, text))
             for title, number in facts:
-                if title == name and 0 <= number < len(lines):  # some are beyond the end
+                if title == name and 0 <= number < len(lines):  # some annotations are out of range
                     sentences.append(GoldSentence(passages[-1].id, lines[number].strip()))
         contexts = _with_text(passages)
         return EvalQuestion(
@@ -242,7 +242,7 @@ class _Step(BaseModel):
 
 
 class _Musique(DatasetRecord):
-    """Also of HippoRAG's sets; its type is the shape of its decomposition, as in its id."""
+    """Also HippoRAG's sets; the type is the decomposition's shape, taken from the id."""
 
     id: str | int | None = None
     answer: AnswerList = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
@@ -266,12 +266,12 @@ class _Musique(DatasetRecord):
 
 
 def unique_musique_id(name: str, *, answerable: bool) -> str:
-    """Return its own id: in MuSiQue's Full edition an unanswerable question has that of its answerable twin."""
+    """Return a unique id: in MuSiQue's Full edition an unanswerable question shares that of its answerable twin."""
     return name if answerable else f"{name}/unanswerable"
 
 
 class _OpenDomain(DatasetRecord):
-    """Read questions as in NQ, with or without passages; also a user's own, with one answer or several."""
+    """Questions as in NQ, with or without passages; also a user's own, with one or several answers."""
 
     id: str | int | None = None
     question: Annotated[NonEmptyText, BeforeValidator(last_user_message)] = Field(
@@ -289,7 +289,7 @@ class _OpenDomain(DatasetRecord):
 
 
 class _FlashRag(_OpenDomain):
-    """Also of Search-R1; its `metadata` may be that of HotpotQA or 2WikiMultihopQA."""
+    """Also Search-R1; `metadata` may be HotpotQA's or 2WikiMultihopQA's."""
 
     metadata: JsonValue = None
 
@@ -329,7 +329,7 @@ class _TriviaQa(DatasetRecord):
 
 
 class _StrategyQa(DatasetRecord):
-    """Gold are the paragraphs named by any annotator; BIG-bench's edition has only questions and answers."""
+    """Gold are the paragraphs cited by any annotator; BIG-bench's edition has only questions and answers."""
 
     question: NonEmptyText = Field(validation_alias=AliasChoices("question", "input"))
     qid: ScalarText = ""
@@ -358,7 +358,7 @@ class _StrategyQa(DatasetRecord):
 
 
 class BeirQuery(DatasetRecord):
-    """A query of a BEIR folder; answers and type are in its metadata, if any."""
+    """A query of a BEIR folder, with answers and type from its metadata if present."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
     question: NonEmptyText = Field(validation_alias="text")
@@ -366,7 +366,7 @@ class BeirQuery(DatasetRecord):
     type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
     def to_question(self, number: int) -> EvalQuestion:
-        """Return the query without its gold passages, which the qrels name."""
+        """Return the query without gold passages, which are in the qrels."""
         return EvalQuestion(self.id, self.question, self.answers, self.type)
 
 
@@ -387,7 +387,7 @@ QUESTION_FORMATS: dict[str, type[DatasetRecord]] = {
     "questions": _OpenDomain,
     "beir": BeirQuery,
 }
-"""The records of the formats of questions in the table; `beir` is a folder."""
+"""Format name → its record class; `beir` is a folder."""
 
 
 def _with_text(passages: Iterable[ContextPassage]) -> tuple[ContextPassage, ...]:
@@ -405,7 +405,7 @@ def _with_paragraphs(question: EvalQuestion, paragraphs: list[_Paragraph]) -> Ev
 
 
 def _paragraphs_in(evidence: JsonValue) -> dict[str, str]:
-    """Find the ids of Wikipedia paragraphs, with their titles, in the order in which they are named."""
+    """Return the Wikipedia paragraphs cited in an annotation, in order: id → title."""
     if isinstance(evidence, list):
         return {name: title for each in evidence for name, title in _paragraphs_in(each).items()}
     match = _WIKIPEDIA_PARAGRAPH.fullmatch(evidence) if isinstance(evidence, str) else None

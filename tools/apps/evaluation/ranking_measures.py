@@ -1,4 +1,4 @@
-"""Rankings: measures that ir_measures defines (nDCG, MRR, MAP and the like; extra `trec`), and TREC's files."""
+"""Ranking measures of ir_measures (nDCG, MRR, MAP …; extra `trec`), and TREC files."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ from hopgraph.tools.io.optional_packages import require
 
 _UNSAFE = re.compile(r"[\s%]")
 Passages = dict[str, dict[str, int]]
-"""Question id → passage → its grade, or a score that encodes its rank."""
+"""Question id → passage → relevance grade, or score that encodes the rank."""
 
 
 def parse_measures(names: Sequence[str]) -> dict[str, Any]:
-    """Read measures as ir_measures names them (nDCG@10, RR, AP); return name → measure.
+    """Parse names of ir_measures (nDCG@10, RR, AP); return name → measure.
 
-    SettingsError: one that it does not have. SpecError: the package is missing.
+    SettingsError: an unknown measure. SpecError: the package is missing.
     """
     found = dict[str, Any]()
     for name in names:
@@ -36,7 +36,7 @@ def parse_measures(names: Sequence[str]) -> dict[str, Any]:
 def measure_rankings(
     measures: Mapping[str, Any], comparison: Comparison, method: ScoredMethod
 ) -> dict[str, list[float]]:
-    """Measure each finished question with gold passages; return name → values, by question. RunError as for files."""
+    """Measure each finished question with gold passages; return name → values. RunError as in `format_trec_files`."""
     judged = {name: own for name, own in _grades(comparison).items() if name in method.rows}
     values: dict[str, list[float]] = {name: [] for name in measures}
     names = {measure: name for name, measure in measures.items()}
@@ -46,11 +46,11 @@ def measure_rankings(
 
 
 def format_trec_files(comparison: Comparison) -> dict[str, str]:
-    """Write the first repeat of every method as a TREC run, and the gold passages as qrels; return name → content.
+    """Return file name → content: a TREC run for the first repeat of each method, and the gold passages as qrels.
 
-    Ids are as in the corpus, titles where gold passages are known by title; grades are those of the data set's qrels,
-    else 1; scores only encode the rank. RunError: gold passages are unknown, or known in two ways, or passages were
-    renamed in some of the runs.
+    Ids are the corpus's, or titles if gold passages are known by title; grades are those of the data set's qrels, else
+    1; scores only encode the rank. RunError: gold passages are unknown, identified differently between runs, or renamed
+    in some runs.
     """
     grades = _grades(comparison)
     runs = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each)) for each in comparison.methods}
@@ -59,7 +59,7 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
 
 
 def safe_id(name: str) -> str:
-    """Write an id as one field, with white space percent-encoded; equal only for equal ids, and never empty."""
+    """Percent-encode white space in an id to make it one field; injective, and never empty."""
     return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
 
 
@@ -68,7 +68,7 @@ def _grades(comparison: Comparison) -> Passages:
     if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
         raise RunError("some of these runs have gold passages by id, others by title; write each --trec separately")
     if len({method.renaming for method in comparison.methods}) > 1:
-        raise RunError("some of these runs have other names in their passages; write each --trec separately")
+        raise RunError("the passages were renamed differently in these runs; write each --trec separately")
     found: Passages = {}
     for question in comparison.questions.values():
         grades = dict(zip(question.gold, question.grades, strict=bool(question.grades)))

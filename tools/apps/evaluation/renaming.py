@@ -1,10 +1,10 @@
-"""Rename people, places and works throughout a data set, so that memory cannot answer its questions.
+"""Rename people, places and works throughout a data set, so that its questions cannot be answered from memory.
 
-Passages, questions, answers, decompositions, triples and facts are renamed by one map, word for word: what is
-between the words (possessives, hyphens, asides, punctuation) stays, and so does the case; a name is found in any case,
-a title of common words where its words are too many, or the text is about it, for chance. Yes and no, numbers and dates
-stay; so do demonyms ("Canadian"), which is a leak that a rule cannot close. Titles that differ in their case alone
-(`MacLean`, `Maclean`) get one name.
+One map renames passages, questions, answers, decompositions, triples and facts word by word; case and everything
+between the words (possessives, hyphens, qualifiers, punctuation) stay. Names are found in any case; titles of common
+words only if they are long, match the capitalization, or are the text's subject, to avoid chance matches. Yes and no,
+numbers and dates stay; so do demonyms ("Canadian"), a leak that no rule closes. Titles that differ only in case
+(`MacLean`, `Maclean`) get the same name.
 """
 
 import json
@@ -37,8 +37,8 @@ _ARTICLES = frozenset({"the", "a", "an"})
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 _VERBS = frozenset({"is", "was", "are", "were", "has", "had"})
 _SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
-_LONGEST_GAP = 3  # characters between two words of one name
-_MANY_WORDS = 3  # of a title: so many do not stand together by chance, and count in any case
+_MAX_GAP = 3  # characters between two words of one name
+_LONG_TITLE = 3  # words from which a title is found in any case, as a chance match is unlikely
 
 
 class _Edit(NamedTuple):
@@ -52,12 +52,12 @@ class _Phrase(NamedTuple):
 
     old: Words
     written: Words
-    """The name as in the title, with its capitals."""
+    """The words as in the title, with capitals."""
     new: Words
 
 
 class Renamer:
-    """Renames texts by a map of names; the same corpus and seed always give the same names."""
+    """Renames texts by a map of names that is deterministic in the corpus and seed."""
 
     def __init__(self, records: Iterable[SourceRecord], seed: int) -> None:
         self.names = names = NameMap(Vocabulary(records), seed)
@@ -67,16 +67,16 @@ class Renamer:
             self._phrases[old[skip]].append(_Phrase(old[skip:], written[skip:], names.titles[old][skip:]))
 
     def text(self, text: str, *, about: Iterable[str] = ()) -> str:
-        """Rename what a text names; of people in the titles that it is `about` also surnames that are common words."""
+        """Rename a text; also surnames that are common words, if their owner is named in a title of `about`."""
         return _apply(text, self._edits(text, about))
 
     def title(self, title: str) -> str:
-        """Rename a passage's title, and the names in its aside."""
+        """Rename a passage's title, and the names in its qualifier."""
         base = base_of(title)
         return (self._as_title(base) or self.text(base)) + self.text(title[len(base) :])
 
     def answer(self, answer: str, gold: Iterable[ContextPassage] = ()) -> str:
-        """Rename an answer: as the title that it is, else as it is in a gold passage; yes and no stay."""
+        """Rename an answer: as a title, else as in a gold passage that contains it, else as a text; yes and no stay."""
         if not answer.strip() or answer.strip().casefold() in _CLOSED:
             return answer
         base = base_of(answer)
@@ -89,13 +89,13 @@ class Renamer:
         return self.text(answer)
 
     def _as_title(self, base: str) -> str:
-        """Rename a text that is a title, with or without its article; empty for another text."""
+        """Rename a text that is a title, with or without its article; empty if it is not."""
         words = casefold_words(words_of(base))
         new = self.names.titles.get(words) or self.names.titles.get(("the", *words), ())[1:]
         return _apply(base, list(map(_edit, TITLE_WORD.finditer(base), new))) if new else ""
 
     def passage(self, passage: ContextPassage) -> ContextPassage:
-        """Rename a passage; an id that is a hash of the text becomes that of the new text, the data set's own stay."""
+        """Rename a passage; an id that is the hash of the text becomes that of the new text, other ids stay."""
         title, text = self.title(passage.title), self.text(passage.text, about=(passage.title,))
         is_hashed = passage.id == hash_passage(passage.title, passage.text)
         return ContextPassage(hash_passage(title, text) if is_hashed else passage.id, title, text)
@@ -105,7 +105,7 @@ class Renamer:
         return each._replace(**self.passage(ContextPassage(each.id, each.title, each.text))._asdict())
 
     def question(self, question: EvalQuestion) -> EvalQuestion:
-        """Rename a question with everything that it carries."""
+        """Rename a question with its answers and all annotations."""
         about, texts = question.gold_titles, {each.id: each for each in question.contexts}
         gold = [each for each in question.contexts if each.id in question.gold]
         contexts = tuple(map(self.passage, question.contexts))
@@ -137,20 +137,20 @@ class Renamer:
         )
 
     def _sentence(self, sentence: GoldSentence, texts: Mapping[str, ContextPassage]) -> str:
-        """Cut a sentence out of the renamed passage, so that it stands there word for word."""
+        """Cut a sentence out of the renamed passage, so that both agree verbatim."""
         passage = texts.get(sentence.passage_id)
         if passage is None or (start := passage.text.find(sentence.text)) < 0:
             return self.text(sentence.text)
         return self._cut(passage, start, start + len(sentence.text))
 
     def _cut(self, passage: ContextPassage, start: int, end: int) -> str:
-        """Rename a passage and cut out what was a part of it; parts begin and end between words."""
+        """Rename a passage and return the part that was at `start` to `end`, which lie between words."""
         return _apply(passage.text, self._edits(passage.text, (passage.title,)), start, end)
 
     def _edits(self, text: str, about: Iterable[str] = ()) -> list[_Edit]:
         words = list(TITLE_WORD.finditer(text))
         uncased = not any(word[0][0].isupper() for word in words[1:])
-        surnames: dict[str, str] = {}  # those that are common words, of people who were named in full
+        surnames: dict[str, str] = {}  # common words that are surnames of people already named in full
         subjects: set[Words] = set()
         for title in about:
             subjects.add(subject := casefold_words(words_of(base_of(title))))
@@ -168,7 +168,7 @@ class Renamer:
         return edits
 
     def _word(self, found: Match[str], text: str, surnames: Mapping[str, str], *, uncased: bool) -> Words:
-        """Find a word's new form, the plural's and possessive's too, as in `the Kennedys`; empty for one that stays."""
+        """Return a word's new form, also of a plural (`the Kennedys`) or possessive; empty if the word stays."""
         small, capital = found[0].casefold(), found[0][0].isupper()
         if new := self.names.words.get(small) or (surnames.get(small) if capital else None):
             return (new,)
@@ -194,17 +194,17 @@ class Renamer:
 
 
 def _is_named(text: str, found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
-    """Return whether these words of a text are a title: the same words close together, capitals where it has them.
+    """Return whether these words of a text are a title: the same words, close together, with the same capitalization.
 
-    In a text without capitals, and for a long title, the case does not count. `Big Eye's` is the possessive of
-    `Big Eyes`, too.
+    Case is ignored in a text without capitals, and for a long title. `Big Eye's` also counts as the possessive of
+    `Big Eyes`.
     """
-    any_case = uncased or len(phrase.old) >= _MANY_WORDS
+    any_case = uncased or len(phrase.old) >= _LONG_TITLE
     for number, (word, old, written) in enumerate(zip(found, phrase.old, phrase.written, strict=True)):
         small, is_last = word[0].casefold(), number == len(found) - 1
         if small != old and not (is_last and f"{small}s" == old and _is_possessive(text, word)):
             return False
-        if number and word.start() - found[number - 1].end() > _LONGEST_GAP:
+        if number and word.start() - found[number - 1].end() > _MAX_GAP:
             return False
         if not (any_case or is_function_word(old) or word[0][0].isupper() == written[0].isupper()):
             return False
@@ -216,11 +216,11 @@ def _is_possessive(text: str, word: Match[str]) -> bool:
 
 
 def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
-    """Return whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
+    """Return whether a capitalized word is neither part of a longer name nor capitalized as a sentence start."""
     before, after = text[: words[place].start()], text[words[place].end() :]
     following = words[place + 1][0] if place + 1 < len(words) else ""
     if following and not after.startswith(f" {following}"):
-        following = ""  # a sign stands between, as in a decomposition's `Brother >> performer`
+        following = ""  # separated by a sign, as in a decomposition's `Brother >> performer`
     if _SENTENCE_END.search(before[-2:] if before else " "):
         return not following or following in _VERBS
     is_in_name = place > 0 and words[place - 1][0][0].isupper() and before.endswith(" ") and place > 1
@@ -228,7 +228,7 @@ def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
 
 
 def _edit(word: Match[str], new: str) -> _Edit:
-    """Write a new word as the old one was: ALL IN CAPITALS, all small, or as it is."""
+    """Return an edit to a new word in the old one's case: upper, lower, or else the new word's."""
     old = word[0]
     if len(old) > 1 and old.isupper():
         new = new.upper()
@@ -236,7 +236,7 @@ def _edit(word: Match[str], new: str) -> _Edit:
 
 
 def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
-    """Change the part of a text from `start` to `end` by the edits that lie in it, which are in order."""
+    """Return a text's part from `start` to `end` with the edits that lie within it; edits are in order."""
     parts: list[str] = []
     end = len(text) if end is None else end
     for edit in edits:
@@ -247,7 +247,7 @@ def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = 
 
 
 def write_name_map(path: Path, renaming: Renamer) -> None:
-    """Write the map, from which old names can be found again; OSError if it cannot be written."""
+    """Write the map from old to new names; OSError if it cannot be written."""
     names = renaming.names
     titles = [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()]
     record = {"seed": names.seed, "words": names.words, "titles": titles}
@@ -255,7 +255,7 @@ def write_name_map(path: Path, renaming: Renamer) -> None:
 
 
 def read_name_map_seed(path: Path) -> int | None:
-    """Read the seed of a map that was written; None if there is none, RunError if it is damaged."""
+    """Return the seed of a written map; None if there is no file, RunError if it is damaged."""
     try:
         return int(json.loads(read_source(path))["seed"])
     except FileNotFoundError:

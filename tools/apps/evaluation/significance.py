@@ -1,4 +1,4 @@
-"""Intervals, tests and sample sizes: seeded, over questions or over clusters of questions that depend on each other."""
+"""Seeded confidence intervals, tests and sample sizes, over questions or over clusters of dependent questions."""
 
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -12,7 +12,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 RESAMPLES = 10_000
 _SEED = 20_240_404
-_BLOCK = 2_000_000  # numbers held at a time while resampling
+_BLOCK = 2_000_000  # numbers in memory at a time while resampling
 _LEVEL = 0.05
 _Z = NormalDist().inv_cdf(1 - _LEVEL / 2)
 
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """A 95 % interval."""
+    """A 95 % confidence interval."""
 
     low: float
     high: float
 
 
 def bootstrap(values: Sequence[float]) -> Interval:
-    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions, at least one."""
+    """Return the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over at least one question."""
     data = np.asarray(values, dtype=np.float64)
     random = np.random.default_rng(_SEED)
     means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, RESAMPLES)]
@@ -36,9 +36,9 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 
 def bootstrap_ratio(parts: Sequence[tuple[float, float]]) -> Interval | None:
-    """Estimate the 95 % interval of a ratio of sums, of (numerator, denominator) per question, by the same bootstrap.
+    """Return the 95 % bootstrap interval of a ratio of sums, given (numerator, denominator) per question.
 
-    Draws whose denominators do not add up to more than 0 have no ratio and are left out; None where all are.
+    Resamples without a positive denominator are left out; None if all are.
     """
     ratios = _resampled_ratios(np.asarray(parts, dtype=np.float64).reshape(-1, 2))
     if not len(ratios):
@@ -48,10 +48,10 @@ def bootstrap_ratio(parts: Sequence[tuple[float, float]]) -> Interval | None:
 
 
 def cluster_bootstrap(values: Sequence[float], clusters: Sequence[int]) -> Interval | None:
-    """Estimate the 95 % interval of a mean by resampling whole clusters, each value's by its place; None for one.
+    """Return the 95 % cluster bootstrap interval of a mean; `clusters` has each value's cluster. None for one cluster.
 
-    Percentiles are too narrow for few clusters, so the ends are moved from the mean as a t interval is wider than a
-    normal one without Bessel's correction (Hesterberg 2015, The American Statistician 69(4), section 5.3).
+    As percentiles are too narrow for few clusters, the ends are moved away from the mean by the ratio of a t interval
+    to a normal one without Bessel's correction (Hesterberg 2015, The American Statistician 69(4), section 5.3).
     """
     sums, sizes = _cluster_sums(values, clusters)
     count = sums.size
@@ -65,9 +65,9 @@ def cluster_bootstrap(values: Sequence[float], clusters: Sequence[int]) -> Inter
 
 
 def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES) -> float:
-    """Test whether paired differences, at least one, are zero on average, by random signs (Fisher's paired test).
+    """Return the two-sided p-value of a paired permutation test (Fisher's sign flipping) on at least one difference.
 
-    The two-sided p-value counts the observed signs as one draw, so it is never 0; it is 1 where nothing differs.
+    The observed signs count as one resample, so p is never 0; it is 1 if all differences are 0.
     """
     data = np.asarray([value for value in differences if value], dtype=np.float64)
     if not data.size:
@@ -82,23 +82,23 @@ def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES
 
 
 def cluster_permutation_test(differences: Sequence[float], clusters: Sequence[int]) -> float:
-    """Do `permutation_test` with one sign for all differences of a cluster."""
+    """Return the p-value of `permutation_test` with one sign per cluster."""
     return permutation_test(_cluster_sums(differences, clusters)[0].tolist())
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number (Holm 1979), in their order."""
+    """Return p-values corrected for multiple comparisons (Holm 1979), in the same order."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    raised = accumulate((min(1.0, p_values[at] * (len(order) - rank)) for rank, at in enumerate(order)), max)
-    corrected = dict(zip(order, raised, strict=True))
+    adjusted = accumulate((min(1.0, p_values[at] * (len(order) - rank)) for rank, at in enumerate(order)), max)
+    corrected = dict(zip(order, adjusted, strict=True))
     return [corrected[at] for at in range(len(order))]
 
 
 def questions_needed(differences: Sequence[float], clusters: Sequence[int], power: float = 0.8) -> float | None:
-    """Return how many questions show, at p < 0.05 with this power, a mean difference as large as this pilot's.
+    """Return the sample size needed to detect a pilot's mean difference at p < 0.05 with this power.
 
-    By the normal approximation, with the variance between clusters. None where the pilot has no difference on average,
-    or fewer than two clusters.
+    By the normal approximation, with the variance between clusters. None if the pilot's mean difference is 0, or it has
+    fewer than two clusters.
     """
     sums, sizes = _cluster_sums(differences, clusters)
     mean = fmean(differences)
@@ -109,10 +109,10 @@ def questions_needed(differences: Sequence[float], clusters: Sequence[int], powe
 
 
 def find_clusters(questions: Sequence[EvalQuestion]) -> list[int]:
-    """Number the clusters of questions that share a gold passage or a hop with its answer, in the questions' order.
+    """Return each question's cluster number; questions that share a gold passage, or a hop with its answer, are linked.
 
-    Passages by id, where the data set has ids, else by title. What a question shares with a second and the second with
-    a third puts all three together; a question that shares nothing is a cluster by itself.
+    Passages are identified by id if available, else by title. Clusters are transitive: linked questions, and those
+    linked to them, form one. A question without links is a cluster by itself.
     """
     owner: dict[Hashable, int] = {}
     parent = list(range(len(questions)))
@@ -131,13 +131,13 @@ def find_clusters(questions: Sequence[EvalQuestion]) -> list[int]:
 
 
 def _cluster_sums(values: Sequence[float], clusters: Sequence[int]) -> tuple[Array, Array]:
-    """Return the sum and the number of the values of each cluster."""
+    """Return the sum and the size of each cluster."""
     _, places = np.unique(clusters, return_inverse=True)
     return np.bincount(places, weights=values).astype(np.float64), np.bincount(places).astype(np.float64)
 
 
 def _resampled_ratios(parts: Array) -> Array:
-    """Draw rows of (numerator, denominator), and return the ratios of their sums; draws without one are left out."""
+    """Resample rows of (numerator, denominator); return the ratios of their sums with a positive denominator."""
     random = np.random.default_rng(_SEED)
     sums = [parts[random.integers(0, len(parts), (n, len(parts)))].sum(axis=1) for n in _blocks(parts.size, RESAMPLES)]
     drawn = np.concatenate(sums) if parts.size else parts
@@ -146,6 +146,6 @@ def _resampled_ratios(parts: Array) -> Array:
 
 
 def _blocks(size: int, resamples: int) -> list[int]:
-    """Split resamples of so many values into blocks that fit in memory."""
+    """Split resamples of `size` values into blocks that fit in memory."""
     step = max(1, _BLOCK // max(size, 1))
     return [min(step, resamples - done) for done in range(0, resamples, step)]

@@ -1,8 +1,8 @@
-"""The F1 that each step of a method loses: repeat the run with that step answered from the gold annotations.
+"""Measure the F1 lost in each step of a method, by repeating the run with that step answered by an oracle.
 
-Such a run is its own folder within the run, `oracle/STEP`; in `oracle/all` every step is played. A difference in
-F1 is what the model loses in that step and later steps cannot repair; what is left under `all` is lost by what was
-retrieved, and by the method itself.
+The oracle answers from the gold annotations. Each such run is in a folder of the run, `oracle/STEP`; in `oracle/all` it
+answers every step. The difference in F1 is the model's loss in that step that later steps cannot repair; the loss left
+under `all` is due to retrieval and the method itself.
 """
 
 from collections import Counter
@@ -31,29 +31,29 @@ from hopgraph.tools.apps.evaluation.significance import Interval, bootstrap
 from hopgraph.tools.models.players.step_replies import PLAYED_STEPS
 
 ORACLE = "oracle"
-"""The folder of a run that holds the runs with oracle steps."""
+"""The folder in a run with the runs with oracle steps."""
 ALL_STEPS = "all"
-"""In `--oracle`: each step that the run asked by itself, then all of them together; also the name of the latter."""
+"""In `--oracle`: each step of the run separately, then all of them together; also the name of the latter."""
 
 
 class StepCost(NamedTuple):
-    """The loss of a method in one of its steps, over the questions that both runs finished."""
+    """A method's loss in one of its steps, over the questions that both runs finished."""
 
     method: str
     step: str
-    """`all` for all of them together."""
+    """The step; `all` for all steps together."""
     n: int
     played: float
-    """The mean F1 with the step played from the gold annotations."""
+    """Mean F1 with the step answered by the oracle."""
     difference: float
-    """The mean F1 of the run itself minus that; below 0 where the model loses."""
+    """Mean F1 of the run itself minus `played`; negative if the model loses."""
     ci95: Interval
     first_wrong: int
     """Number of questions whose first wrong step this is; 0 for `all`."""
 
 
 def choose_steps(asked_for: str, methods: Mapping[str, Context]) -> list[str]:
-    """Read `--oracle`: `all`, or comma-separated steps; SettingsError for one that no method has or no player knows."""
+    """Parse `--oracle`: `all`, or comma-separated steps; SettingsError for a step that no method or oracle knows."""
     steps = [(step, each) for each in methods.values() for step in each.all_steps()]
     known = list(dict.fromkeys(step for step, each in steps if step in PLAYED_STEPS or step in each.rehearsal_replies))
     if asked_for.strip().lower() == ALL_STEPS:
@@ -61,14 +61,14 @@ def choose_steps(asked_for: str, methods: Mapping[str, Context]) -> list[str]:
     named = list(dict.fromkeys(name.strip() for name in asked_for.split(",") if name.strip()))
     if unknown := next((step for step in named or [asked_for] if step not in known), ""):
         raise SettingsError(
-            f"--oracle {unknown!r:.80}: {', '.join(methods)}: no such step that can be played from gold annotations"
+            f"--oracle {unknown!r:.80}: {', '.join(methods)}: no such step that gold annotations can answer"
             f"{did_you_mean(unknown, known)}; valid: {', '.join([*known, ALL_STEPS])}"
         )
     return named
 
 
 def with_gold_player(prepared: PreparedRun, step: str, player: str) -> PreparedRun:
-    """Return the run with a step, or all, played by the model of this spec; without the methods that lack the step."""
+    """Return the run with a step, or all, answered by the model spec `player`; without methods that lack the step."""
     methods = {
         name: each.model_copy(
             update={"model": player, "models": {}}
@@ -88,7 +88,7 @@ _PARTS = ("prompts", "code")
 
 
 def asked_steps(reader: RunReader) -> set[str] | None:
-    """Return the steps that any method of a run asked a model; None if the run kept no traces."""
+    """Return the steps with model calls in a run; None if the run has no traces."""
     found, is_known = set[str](), False
     for method in reader.manifest.methods:
         for outcome in reader.latest(method).values():
@@ -99,7 +99,7 @@ def asked_steps(reader: RunReader) -> set[str] | None:
 
 
 def _asked(reader: RunReader, outcome: Outcome) -> list[str]:
-    """Return the steps of one run in the order in which they were first asked; none without a trace."""
+    """Return the steps with model calls of one question, in the order of their first call; empty without a trace."""
     trace = reader.trace(outcome)["trace"] if outcome["trace"] else ()
     roles = (event.role for step in trace if isinstance(event := parse_event(step), Asked))
     own = (role.rpartition("/")[2] for role in roles if role.startswith(f"{outcome['method']}/"))
@@ -107,37 +107,37 @@ def _asked(reader: RunReader, outcome: Outcome) -> list[str]:
 
 
 class PlayedRuns:
-    """A run with those beside it in which a step is played."""
+    """A run and its repetitions with oracle steps."""
 
     def __init__(self, reader: RunReader) -> None:
-        """Open the runs with played steps; none is an empty one."""
+        """Open the repetitions with oracle steps, if any."""
         self.reader = reader
         folders = sorted((reader.folder / ORACLE).glob(f"*/{MANIFEST}"))
         self.readers = {path.parent.name: RunReader(path.parent) for path in folders}
         self._latest: dict[tuple[str, str], dict[OutcomeKey, Outcome]] = {}
 
     def steps_of(self, method: str) -> list[str]:
-        """List the steps of a method that were played, in its own order, `all` last."""
+        """Return a method's oracle steps, in the method's order, with `all` last."""
         played = [step for step, each in self.readers.items() if method in each.manifest.methods]
         order = METHODS[method].Context.all_steps() if method in METHODS else ()
         return sorted(played, key=lambda step: (step == ALL_STEPS, order.index(step) if step in order else len(order)))
 
     def outcome(self, step: str, key: OutcomeKey) -> Outcome | None:
-        """Return the outcome of a question with a step replaced; None if it is not finished."""
+        """Return the outcome of a question with an oracle step; None if it is not finished."""
         place = step, key.method
         if place not in self._latest:
             self._latest[place] = self.readers[step].latest(key.method)
         return self._latest[place].get(key)
 
     def repairs(self, step: str, outcome: Outcome, question: EvalQuestion) -> bool:
-        """Return whether a wrong answer is right by exact match once the step is played."""
+        """Return whether the oracle step makes a wrong answer right, by exact match."""
         played = self.outcome(step, OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"]))
         return played is not None and _is_right(played, question)
 
     def first_wrong_step(self, outcome: Outcome, question: EvalQuestion) -> str | None:
-        """Return the first step, in the order in which they were asked, that makes a wrong answer right when played.
+        """Return the first step, in the order of calls, with which the oracle makes a wrong answer right.
 
-        Empty where no single step does; None for a right answer, an unknown one, and where no step was played.
+        Empty if no single step does; None if the answer is right or unknown, or there are no oracle steps.
         """
         steps = [step for step in self.steps_of(outcome["method"]) if step != ALL_STEPS]
         if not steps or not question.answers or _is_right(outcome, question):
@@ -152,7 +152,7 @@ def _is_right(outcome: Outcome, question: EvalQuestion) -> bool:
 
 
 def step_costs(reader: RunReader, methods: Collection[str] | None = None) -> list[StepCost]:
-    """Measure what each played step costs, by method and in the order of its steps; empty without played steps."""
+    """Return the loss in each oracle step, by method and in the order of its steps."""
     runs = PlayedRuns(reader)
     if not runs.readers:
         return []
@@ -173,10 +173,10 @@ def step_costs(reader: RunReader, methods: Collection[str] | None = None) -> lis
 
 
 def gold_player(dataset: Path, rename: int | None) -> str:
-    """Return the spec of the model that plays from a data set's gold annotations, with the names of a renamed run.
+    """Return the spec of the oracle that answers from a data set's gold annotations, with a renamed run's names.
 
-    It understands what the other steps' model put into its own words. It never errs, so that its seed does not
-    matter to it: it tells other contents of the file apart in a reply cache.
+    It reads loosely, so that it understands other models' wording. As it never errs, its seed has no effect, except to
+    distinguish versions of the file in a reply cache.
     """
     names = "" if rename is None else f"&rename={rename}"
     return f"rehearsal:{dataset}?reads=loose&seed={int(file_hash(dataset)[:12], 16)}{names}"

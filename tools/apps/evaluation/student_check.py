@@ -1,4 +1,4 @@
-"""Agreement of a model's replies with held-out examples, by which a student is measured (RA-ISF, Table 5)."""
+"""Evaluate a student: agreement of a model's replies with held-out examples (RA-ISF, Table 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ REPLIES: Mapping[str, type[BaseModel]] = {
     "ra_isf/decompose": SubQuestions,
     "genground/ground": GroundReply,
 }
-"""The parser of each role's replies in use."""
+"""Role → class of its replies."""
 YES_NO = frozenset({"ra_isf/judge_relevance", "ra_isf/self_knowledge"})
 RESAMPLES, _SEED = 10_000, 0
 Outcomes = NDArray[np.float64]
-"""Counts of shape (questions, 6): right and wrong where the gold reply is yes, right and wrong where it is no (of other
-modules all are there), unusable, and wrong that say yes."""
+"""Counts of shape (questions, 6): right and wrong for the gold reply yes (or any, if not yes/no), right and wrong for
+no, unusable, and false positives."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Score:
 
     value: float
     interval: Interval
-    """95 %, by the bootstrap over questions."""
+    """95 % bootstrap interval over questions."""
 
 
 @dataclass(frozen=True)
 class StudentScores:
-    """How a model did, and by how much better than the one before, if any."""
+    """A model's scores, and their differences from the previous model's, if any."""
 
     scores: dict[str, Score]
     differences: dict[str, Score]
@@ -53,13 +53,13 @@ class StudentScores:
 async def ask_examples(
     spec: str, role: str, examples: Sequence[StudentExample], parallel: int, progress: Callable[[int, int], None]
 ) -> list[BaseModel | None]:
-    """Ask a model each example's prompt as in use, and return the record of its reply, in order; None: unusable.
+    """Send each example's prompt to a model; return the parsed replies in order, None if unusable.
 
-    `progress` is called with how many are done, and of how many. SpecError: no such model, or a role that has no
-    students. ModelError: it fails.
+    `progress` is called with (done, total). SpecError: unknown model, or a role without students. ModelError: the model
+    fails.
     """
     if role not in REPLIES:
-        raise SpecError(f"no student plays {role!r}; those that do: {', '.join(REPLIES)}")
+        raise SpecError(f"there is no student for the role {role!r}; roles with students: {', '.join(REPLIES)}")
     handle, done = await resolve_model(spec, Sampling(request_timeout=600)), 0
 
     async def ask(example: StudentExample) -> BaseModel | None:
@@ -77,7 +77,7 @@ async def ask_examples(
 
 
 def count_outcomes(role: str, examples: Sequence[StudentExample], replies: Sequence[BaseModel | None]) -> Outcomes:
-    """Count by question how replies compare with the examples'."""
+    """Count right, wrong and unusable replies by question."""
     rows = {name: row for row, name in enumerate(dict.fromkeys(each.question for each in examples))}
     counts = np.zeros((len(rows), 6))
     for example, reply in zip(examples, replies, strict=True):
@@ -92,7 +92,7 @@ def count_outcomes(role: str, examples: Sequence[StudentExample], replies: Seque
 
 
 def measure(counts: Outcomes, yes_no: bool) -> dict[str, NDArray[np.float64]]:
-    """Compute each measure from counts of shape (…, 6); 0 where its denominator is."""
+    """Return measure → values from counts of shape (…, 6); 0 if the denominator is 0."""
     right_yes, wrong_yes, right_no, wrong_no, unusable, said_yes = np.moveaxis(counts, -1, 0)
     every = right_yes + wrong_yes + right_no + wrong_no
     found = {"accuracy": _share(right_yes + right_no, every), "unusable": _share(unusable, every)}
@@ -113,7 +113,7 @@ def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 
 
 def score_replies(after: Outcomes, role: str, before: Outcomes | None = None) -> StudentScores:
-    """Score a model, and compare it with the one before on the same resamples of the questions."""
+    """Score a model, and compare it with the previous one by a paired bootstrap over questions."""
     chosen = np.random.default_rng(_SEED).integers(0, len(after), (RESAMPLES, len(after)))
     every_question = np.arange(len(after))
     weights = np.stack([np.bincount(each, minlength=len(after)) for each in (every_question, *chosen)])
@@ -124,6 +124,6 @@ def score_replies(after: Outcomes, role: str, before: Outcomes | None = None) ->
 
 
 def _scored(values: NDArray[np.float64]) -> Score:
-    """Take the first value as that of all questions, and the others as those of the resamples."""
+    """Return a score from the value over all questions, followed by those of the resamples."""
     low, high = np.percentile(values[1:], [2.5, 97.5])
     return Score(float(values[0]), Interval(float(low), float(high)))

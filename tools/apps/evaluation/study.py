@@ -1,11 +1,11 @@
-"""Run a study: each method with each model on each data set and at each point of its sweep; resumed as a whole.
+"""Run or resume a study: each method with each model on each data set and at each point of its sweep.
 
     study = Study(out="runs", datasets=["sample"], methods=["one_step", "migres"], sweep={"top_k": [3, 5]})
     result = run(study)
 
-Every combination of a data set, a model and a point is a run with its own folder in the study's, which
-`hopgraph compare` and `hopgraph show` read. Everything is checked before the first call: settings, models, data sets,
-corpora, and that what is in the folders was made with the same settings.
+Every combination of a data set, a model and a point is a run in its own subfolder, which `hopgraph compare` and
+`hopgraph show` read. Everything is checked before the first call: settings, models, data sets, corpora, and that
+existing folders were made with the same settings.
 """
 
 import hashlib
@@ -81,18 +81,18 @@ from hopgraph.tools.retrieval.staging import STAGES, Progress
 __all__ = ["QuestionSet", "RunObserver", "Study", "StudyResult", "example_study", "read_study", "run"]
 
 STUDY = "study.json"
-"""The file of a study's folder that says what it measures."""
+"""The file with the study in its folder."""
 INDEXING_STAGES = {**STAGES, "read": "reading the corpus"}
 _log = logging.getLogger(__name__)
 
 
 class FinishedRun(NamedTuple):
-    """A run whose questions were asked, unless a limit ended it."""
+    """A run that has ended, complete unless a limit was reached."""
 
     label: str
     reader: RunReader
     summary: dict[str, dict[str, Any]]
-    """Method → its scores, as `summarize_run` gives them."""
+    """Method → scores, from `summarize_run`."""
 
 
 @dataclass(frozen=True)
@@ -101,51 +101,51 @@ class StudyResult:
 
     runs: list[FinishedRun]
     limit: str = ""
-    """The limit that ended it, or empty."""
+    """The limit that stopped it, if any."""
 
 
 class RunObserver:
-    """An observer of a study while it runs; this one logs and shows nothing."""
+    """Receives the progress of a study; this base class only logs notes."""
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Say something; the style is that of a terminal."""
+        """Report a text, with a terminal style."""
         _log.log(logging.INFO if style == "dim" else logging.WARNING, "%s", text)
 
     def skipped(self, what: str, reading: CorpusReading) -> None:
-        """Say which records were skipped, if any."""
+        """Report skipped records, if any."""
         if reading.skipped:
             self.note(f"{what}: skipped {reading.skipped:,}, the first: {reading.first_skipped[0]}")
 
     def progress(self, stages: Mapping[str, str]) -> AbstractContextManager[Progress | None]:
-        """Follow stages of work, named as in `stages`, while the block runs."""
+        """Follow stages of work, with the names in `stages`, during the block."""
         del stages
         return nullcontext()
 
     def estimated(self, estimate: RunEstimate) -> None:
-        """Take what the study will cost, before its first call."""
+        """Receive the estimated cost of the study, before its first call."""
 
     def answering(self, tally: RunTally) -> AbstractContextManager[None]:
-        """Follow the tally of a run while the block runs."""
+        """Follow the tally of a run during the block."""
         del tally
         return nullcontext()
 
     def stopped(self, run: RunReader) -> None:
-        """Take a run that an error ended."""
+        """Receive a run stopped by an error."""
 
     def finished(self, run: FinishedRun) -> None:
-        """Take a run that is finished, or that a limit ended."""
+        """Receive a run that is complete, or stopped by a limit."""
 
 
 def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
-    """Run a study, or resume it, and score its runs. Blocks.
+    """Run or resume a study, and score its runs. Blocks.
 
-    SettingsError: something that it names cannot be used. CorpusError: a data set or a corpus cannot be read.
-    RunError: a folder holds something else, a server is out or refuses, or a run was stopped; the others were finished.
+    SettingsError: a setting or name is invalid. CorpusError: a data set or a corpus cannot be read. RunError: a folder
+    has other contents, a server is down or refuses, or a run was stopped (the others are completed first).
     """
     observer = observer or RunObserver()
     runs, done, stopped = _checked_runs(study, observer), list[FinishedRun](), list[RunError]()
     steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for spec in runs]
-    if study.oracle:  # before anything is paid for
+    if study.oracle:  # before any paid call
         run_in_background(gather_or_cancel(_check_player(spec) for spec in runs))
     with opened_runs(study, runs, observer, partial(check_gold, needs_answers=bool(study.oracle))) as opened:
         if any(each.name for each in runs):
@@ -176,7 +176,7 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
 
 
 def estimate(study: Study, observer: RunObserver | None = None) -> None:
-    """Tell an observer what a study will cost, and leave nothing behind; raises what `run` does."""
+    """Report a study's estimated cost to an observer, without leaving files; raises as `run` does."""
     observer = observer or RunObserver()
     with opened_runs(study, _checked_runs(study, observer), observer, check_gold, estimate_only=True):
         pass
@@ -191,9 +191,9 @@ async def _check_player(spec: RunSpec) -> None:
 def _play_steps(
     study: Study, run: "OpenedRun", steps: Sequence[str], observer: RunObserver, tally: RunTally
 ) -> RunTally:
-    """Answer again with one step after another played from the gold annotations, as long as no limit ends the run.
+    """Repeat the run with each step in turn answered by the oracle, until a limit is reached.
 
-    A step that nothing asked is left out: playing it changes nothing. The replies to the same prompts are the run's.
+    Steps without calls are skipped, as the oracle would change nothing. Replies to the same prompts are reused.
     """
     player, asked = gold_player(run.spec.dataset, run.spec.rename), asked_steps(run.directory) if steps else None
     for step in steps:
@@ -228,7 +228,7 @@ def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> Finished
 
 
 def _checked_runs(study: Study, observer: RunObserver) -> list[RunSpec]:
-    """List the runs of a study whose tables can be written; SettingsError otherwise, before data sets are fetched."""
+    """Return the runs of a study; SettingsError, before downloading data sets, if its tables could not be written."""
     check_endings(study.tables)
     check_score_names(study.scores)
     parse_measures(study.measures)
@@ -248,12 +248,9 @@ def _write_tables(study: Study, readers: Sequence[RunReader], observer: RunObser
 
 
 def check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
-    """Refuse a corpus in which no gold passage was found: every retrieval score would be 0; and --oracle without gold.
-
-    What plays a step needs to know the answers.
-    """
+    """Raise a SettingsError if the corpus has no gold passage, or an oracle `needs_answers` and there are none."""
     if needs_answers and all(each.answers is None for each in prepared.questions):
-        raise SettingsError(f"--oracle: {prepared.manifest.dataset.name} has no gold answers to play a step from")
+        raise SettingsError(f"--oracle: {prepared.manifest.dataset.name} has no gold answers")
     corpus, facts = prepared.manifest.corpus, prepared.manifest.dataset
     if corpus.gold_by == "none" and corpus.gold_sought:
         asked = next(each for each in prepared.questions if each.gold or each.gold_titles)
@@ -262,8 +259,8 @@ def check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
         names = ", ".join(f"{kind} ({found[0]!r:.60})" for kind, found in compared.items() if found)
         raise SettingsError(
             f"{corpus.retriever} has none of the {corpus.gold_sought:,} gold passages of {facts.name} by {names}, so "
-            "every retrieval score would be 0; give the data set's own corpus, or leave --corpus out where the "
-            "questions bring their passages"
+            "every retrieval score would be 0; use the data set's own corpus, or leave --corpus out if passages come "
+            "with the questions"
         )
 
 
@@ -279,9 +276,9 @@ class OpenedRun:
     prices: PriceTable
 
     def answer(self, study: Study, observer: RunObserver, before: RunTally) -> RunTally:
-        """Ask what is left; return the tally of the session, which goes on from that of the runs before.
+        """Answer the remaining questions; return the session's tally, which continues that of earlier runs.
 
-        RunError: it was stopped. Where a limit ended it, the directory names that.
+        RunError: the run was stopped. If a limit was reached, it is in the directory's `limit`.
         """
         manifest = self.prepared.manifest
         total = len(self.prepared.questions) * len(manifest.methods) * manifest.repeats
@@ -291,12 +288,12 @@ class OpenedRun:
             observer.note(f"Resuming: {tally.finished:,} of {total:,}{of} are finished.", "dim")
         trim_cache(shared_replies())
 
-        def tell(error: str) -> None:
+        def report_outage(error: str) -> None:
             observer.note(f"{error} (waiting up to {study.max_outage:g} s, see --max-outage)")
 
         limits = study.concurrency, study.max_calls, study.max_cost
         with _workers(study, self.prepared.methods, len(self.jobs)) as run_one, observer.answering(tally):
-            engine = RunEngine(self.directory, tally, self.prices, *limits, run_one, study.max_outage, tell)
+            engine = RunEngine(self.directory, tally, self.prices, *limits, run_one, study.max_outage, report_outage)
             self.directory.limit = run_in_background(engine.run(self.jobs))
         if self.directory.limit:
             observer.note(f"Stopped: {self.directory.limit}. The same command with a higher limit resumes from here.")
@@ -312,9 +309,9 @@ def opened_runs(
     *,
     estimate_only: bool = False,
 ) -> Generator[list[OpenedRun]]:
-    """Prepare runs, unless `check` refuses one, lock their folders and estimate their cost where there are prices.
+    """Prepare runs, unless `check` raises, lock their folders, and estimate their cost if prices are known.
 
-    With `estimate_only` no model is made, and nothing is left behind. `runs` name their own folders.
+    With `estimate_only` models are not created, and no files are left.
     """
     prices = read_prices(study.prices)
     with ExitStack() as kept:
@@ -335,13 +332,13 @@ def opened_runs(
             if unknown := [role for each in prepared[-1].methods.values() for role in find_unknown_steps(each)]:
                 observer.note(
                     f"rehearsal does not know {', '.join(unknown)}, and replies with its answer to their question. "
-                    "`rehearsal_replies` of the method's Context says what else to reply."
+                    "Set `rehearsal_replies` in the method's Context to change this."
                 )
         greedy = dict.fromkeys(name for each in prepared for name in find_greedy_methods(each.methods))
         if study.repeats > 1 and greedy:
             observer.note(
-                f"Repeats of {', '.join(greedy)} will be nearly equal, and their deviation says nothing: the "
-                "temperature is 0. For independent samples give --set temperature=0.7."
+                f"Repeats of {', '.join(greedy)} will be nearly identical and their deviation meaningless, as the "
+                "temperature is 0. For independent samples use --set temperature=0.7."
             )
         opened: list[OpenedRun] = []
         for spec, each in zip(runs, prepared, strict=True):
@@ -363,7 +360,7 @@ def answered(
     *,
     estimate_only: bool = False,
 ) -> Generator[RunWriter | None]:
-    """Run or resume one run that is specified apart from the study; give it, or None after an estimate."""
+    """Run or resume a single run with its own specification; yield it, or None after an estimate."""
     with opened_runs(study, [spec], observer, check, estimate_only=estimate_only) as (opened,):
         if estimate_only:
             yield None
@@ -396,7 +393,7 @@ def _corpus_key(spec: RunSpec) -> str:
 def _checked_and_prepared(
     spec: RunSpec, observer: RunObserver, *, asks_models: bool, alike: PreparedRun | None
 ) -> PreparedRun:
-    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
+    """Create the models, so that an invalid spec is reported before a folder is created; then prepare the run."""
 
     async def check_models() -> None:
         for name, settings in spec.methods.items():
@@ -415,7 +412,7 @@ def _checked_and_prepared(
 
 
 def _estimate(study: Study, opened: Sequence[OpenedRun], prices: PriceTable) -> RunEstimate:
-    """Estimate what is left of all runs; those that share replies pay for the same prompt once."""
+    """Estimate the remaining cost of all runs; those that share a reply cache pay for the same prompt once."""
     found: list[RunEstimate] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, each in enumerate(opened):

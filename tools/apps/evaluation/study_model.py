@@ -1,6 +1,6 @@
-"""The description of a study: data sets, methods, models, settings and sweeps, in one file.
+"""The model of a study file: data sets, methods, models, settings and sweeps.
 
-It imports little, since the command line's options are fields of it.
+It imports little, since the command line's options are its fields.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator, model_validator
 
-_MAX_LABEL = 80  # characters of a point's name: it is a part of a folder's
+_MAX_LABEL = 80  # characters of a point's name, which is part of a folder name
 _Name = Annotated[str, Field(pattern=r"^[\w.,=-]*$", max_length=_MAX_LABEL)]
 Settings = dict[str, JsonValue]
-"""Setting, or METHOD.SETTING, to its value."""
+"""SETTING or METHOD.SETTING → value."""
 
 
 def _field(default: Any, description: str, **bounds: Any) -> Any:
@@ -27,17 +27,17 @@ class _Entries(BaseModel, frozen=True, extra="forbid"):
     if not TYPE_CHECKING:  # type checkers and editors know the fields
 
         def __init__(self, **values: Any) -> None:
-            """Make it of its fields; SettingsError says in one line what is wrong with one."""
+            """Create it from its fields; SettingsError, in one line, if one is invalid."""
             try:
                 super().__init__(**values)
             except ValidationError as error:
                 raise _describe(type(self), error) from None
 
-        __init__.__pydantic_base_init__ = True  # `model_validate` has no need of it
+        __init__.__pydantic_base_init__ = True  # so that `model_validate` does not call it
 
 
 def _describe(model: type[BaseModel], error: ValidationError) -> Exception:
-    from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
+    from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # a slow import
 
     unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
     if unknown is None:
@@ -70,7 +70,7 @@ class QuestionSet(_Entries, frozen=True):
 
 
 class Study(_Entries, frozen=True):
-    """Methods, each with each model, on each data set and at each point of a sweep, in one folder."""
+    """Each method with each model on each data set and at each point of a sweep, in one folder."""
 
     out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
     datasets: dict[_Name, QuestionSet] = Field(
@@ -167,7 +167,7 @@ class Study(_Entries, frozen=True):
         return self
 
     def points(self) -> dict[str, Settings]:
-        """List the settings of each point of the sweep by its name; without a sweep one without a name."""
+        """Return name → settings of each point of the sweep; without a sweep, one point with an empty name."""
         if isinstance(self.sweep, list):
             points = self.sweep
         else:
@@ -188,7 +188,7 @@ def _model_name(spec: str) -> str:
 
 
 def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[str, Any]:
-    """Name the entries of a list by what they are; ValueError where two would have one name."""
+    """Return the entries of a list by names derived from them; ValueError if two would have the same name."""
     named: dict[str, Any] = {}
     for each in given:
         if not isinstance(each, str):
@@ -201,7 +201,7 @@ def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[s
 
 
 def make_study(values: Mapping[str, Any]) -> Study:
-    """Make a study of what a file says; SettingsError says in one line what is wrong with a value."""
+    """Create a study from the values of a file; SettingsError, in one line, if one is invalid."""
     return Study(**{str(key): value for key, value in values.items()})
 
 
@@ -211,7 +211,7 @@ def study_schema() -> str:
 
 
 def example_study() -> str:
-    """Return a study's file that says what can be in one, and runs as it is."""
+    """Return a commented example of a study file, which can be run as it is."""
     return _EXAMPLE
 
 
@@ -223,7 +223,7 @@ _EXAMPLE = """\
 #   hopgraph eval study.yaml --limit 5    a pilot; the whole study then asks only what is missing
 #   hopgraph compare runs/study           the tables, at any time
 #
-# Relative paths begin in this file's folder; those in settings and in specs of models, in the current one.
+# Paths are relative to this file's folder; those in settings and in specs of models, to the current one.
 
 out: runs/study
 
@@ -241,7 +241,7 @@ models: # name: spec; the same methods run with each of them
   # mini: openai:gpt-4.1-mini
   # qwen: openai:Qwen3-8B?base_url=http://localhost:8000/v1
 
-settings: # of all methods that have them; METHOD.SETTING is one's alone
+settings: # of all methods that have them; METHOD.SETTING is for one method
   temperature: 0.0
 
 sweep: # every combination is run; a list of mappings instead names the combinations
@@ -250,12 +250,12 @@ sweep: # every combination is run; a list of mappings instead names the combinat
 repeats: 1
 
 tables: [table.tex, report.html] # written below `out` when everything is answered; also .md, .csv, .json
-scores: [em, f1]                 # of acc, judged, recall@5, grounded_f1, citation_recall, …
+scores: [em, f1]                 # also acc, judged, recall@5, grounded_f1, citation_recall, …
 against: one_step                # the others are tested against it
 
-# measures: [nDCG@10, RR]      # of what was retrieved; needs the extra `trec`
+# measures: [nDCG@10, RR]      # of the retrieved passages; needs the extra `trec`
 # judge: openai:gpt-4.1        # a model that judges the answers
 # prices: prices.toml          # ["openai:gpt-4.1-mini"]  prompt = 0.40  completion = 1.60
-# max_cost: 20                 # stop at this cost, by the prices
-# concurrency: 32              # questions in flight at once
+# max_cost: 20                 # stop at this cost, computed from the prices
+# concurrency: 32              # questions in flight
 """

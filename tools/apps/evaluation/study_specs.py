@@ -1,4 +1,4 @@
-"""From a study to specifications of its runs: settings of the methods, files of the data sets, folders."""
+"""Derive the specifications of a study's runs: settings of methods, files of data sets, folders."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -24,11 +24,11 @@ from hopgraph.tools.retrieval.index_folder import INDEX_KINDS
 from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
 
 ALL_METHODS = "all"
-"""Among the methods: every one that has what it needs."""
+"""Stands for all methods whose requirements are met."""
 
 
 def read_study(path: Path) -> Study:
-    """Read a study's file, in whose folder its relative paths begin; SettingsError if it makes no sense."""
+    """Read a study file, to whose folder its paths are relative; SettingsError if it is invalid."""
     try:
         given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
     except (OSError, yaml.YAMLError, ValueError) as error:
@@ -44,7 +44,7 @@ def read_study(path: Path) -> Study:
 
 
 def _placed(study: Study, folder: Path) -> Study:
-    """Return a study whose relative paths begin in a folder; those within specs of models and in settings stay."""
+    """Return a study with paths resolved against a folder, except those in specs of models and in settings."""
 
     def place(given: str | Path) -> str:
         return str(folder / Path(given).expanduser())
@@ -78,12 +78,12 @@ def _placed(study: Study, folder: Path) -> Study:
 
 
 def list_runs(study: Study, note: Callable[[str], None]) -> list[RunSpec]:
-    """List the runs of a study, its data sets fetched, and call `note` with what is left out of `all` methods.
+    """Return the runs of a study, after downloading its data sets; call `note` for methods left out of `all`.
 
-    SettingsError: a name or a value that cannot be used.
+    SettingsError: an invalid name or value.
     """
     points, models = study.points(), study.models
-    for point in points.values():  # a wrong name is reported before a data set is fetched
+    for point in points.values():  # report invalid names before downloading
         method_settings(study, point)
     files = {name: dataset_file(each, study.out) for name, each in study.datasets.items()}
     runs: list[RunSpec] = []
@@ -99,10 +99,10 @@ def list_runs(study: Study, note: Callable[[str], None]) -> list[RunSpec]:
 
 
 def method_settings(study: Study, point: Settings | None = None, model: str | None = None) -> dict[str, Context]:
-    """Make the settings of each method: the study's, its own, those of a point of the sweep; the last one counts.
+    """Return the settings of each method: the study's, overridden by its own, then by those of a point of the sweep.
 
-    `name: value` reaches all methods that have the setting, `method.name: value` one. A text is read as on the command
-    line. SettingsError: no method has a setting, or a value does not fit.
+    `name: value` applies to all methods that have the setting, `method.name: value` to one. Strings are parsed as on
+    the command line. SettingsError: no method has a setting, or a value is invalid.
     """
     own = _expanded(study.methods)
     contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in own}
@@ -127,14 +127,14 @@ def method_settings(study: Study, point: Settings | None = None, model: str | No
         preset = study.preset if study.preset in each.presets else None
         if model is not None and "model" in read[name]:
             if "model" in values[name]:
-                raise SettingsError("setting 'model' is given twice: as a model and as a setting; leave one out")
+                raise SettingsError("setting 'model' is set twice: as a model and as a setting; use one")
             values[name]["model"] = model
         made[name] = settings_from(each, values[name], preset)
     return made
 
 
 def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
-    """Name the methods, those of groups one by one."""
+    """Return the methods with groups expanded."""
     named: dict[str, Settings] = {}
     for given, settings in methods.items():
         known = list_methods()
@@ -148,7 +148,7 @@ def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
 
 
 def _with_all_they_need(study: Study, made: dict[str, Context], note: Callable[[str], None]) -> dict[str, Context]:
-    """Leave out, of `all`, the methods that lack something, and say so; SettingsError if one was named."""
+    """Leave methods with unmet requirements out of `all`, with a note; SettingsError if one was named."""
     for name, lacking in [(name, each.missing) for name, each in made.items() if each.missing]:
         if not _names_all(study):
             raise SettingsError(lacking)
@@ -162,7 +162,7 @@ def _names_all(study: Study) -> bool:
 
 
 def dataset_file(questions: QuestionSet, out: Path) -> Path:
-    """Return where a data set is; one of the hub is fetched into `out`, under a name made of what was asked for."""
+    """Return the path of a data set; one of the hub is downloaded into `out`, under a name derived from the request."""
     given = questions.file
     if given.startswith(HUB_PREFIX):
         sample = _sample(questions)
@@ -179,13 +179,13 @@ def _sample(questions: QuestionSet) -> QuestionSample:
 
 
 def played_model(model: str | None, dataset: Path) -> str | None:
-    """Return a model's spec, where `rehearsal` alone plays the data set of the run."""
+    """Return a model's spec, with the run's data set added to a bare `rehearsal`."""
     name, mark, rest = (model or "").partition("?")
     return f"rehearsal:{dataset}{mark}{rest}" if name == "rehearsal" else model
 
 
 def run_spec(study: Study, questions: QuestionSet, dataset: Path, out: Path, methods: Mapping[str, Context]) -> RunSpec:
-    """Return what a run is to measure, with these settings of each method."""
+    """Return the specification of a run with these settings of each method."""
     return RunSpec(
         dataset,
         methods,

@@ -1,4 +1,4 @@
-"""The relevance threshold of a reranker, chosen on training questions."""
+"""Calibrate a reranker's relevance threshold on training questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _PASSAGES = 50
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCalibration:
-    """A threshold, and what it keeps."""
+    """A calibrated threshold and its effect."""
 
     threshold: float
-    """δ: a question keeps a passage when the score is at least this."""
+    """δ: passages with at least this score are kept."""
     kept: float
     """Share of the questions that keep at least one passage at δ."""
     questions: int
     without_passages: int
     """Questions for which the retriever found nothing; they count as keeping none."""
     quantiles: dict[float, float]
-    """Share to score, for SHARES: of the best score of each question that has passages, lowest first."""
+    """Quantiles of the best score per question that has passages, by the shares in QUANTILES."""
 
 
 def calibrate(
@@ -39,10 +39,10 @@ def calibrate(
 ) -> ThresholdCalibration:
     """Find the largest δ for which more than `keep` of the training questions keep at least one passage.
 
-    Each question is the query; its best 50 passages are reranked as `title`, line break, text, and what counts is the
-    best score (MIGRES, Appendix B and Table 11). δ is the best score of some question; equal ones are kept together, so
-    the share kept can be well above `keep`. `progress` is called with the number of questions done. SettingsError: no
-    question, or `keep` not in [0, 1). CorpusError: so many questions found nothing that no δ keeps the share.
+    Each question is the query; its top 50 passages are reranked as title, line break, text, and the best score counts
+    (MIGRES, Appendix B and Table 11). δ is the best score of some question; with ties the share kept can be well above
+    `keep`. `progress` is called with the number of questions done. SettingsError: no questions, or `keep` outside
+    [0, 1). CorpusError: too many questions found no passages to keep the share.
     """
     if not questions:
         raise SettingsError("calibration needs at least one question; the data set has none")
@@ -56,7 +56,7 @@ def calibrate(
         progress(number)
     ranked = sorted(best, reverse=True)
     found = [score for score in ranked if score > -inf]
-    # The decimal that was written, not its binary neighbour: 0.29 of 100 questions is 29.
+    # Exact decimal arithmetic: 0.29 of 100 questions is 29.
     needed = floor(Fraction(str(keep)) * len(ranked)) + 1
     if needed > len(found):
         raise CorpusError(

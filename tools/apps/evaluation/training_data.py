@@ -35,13 +35,13 @@ from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion
 from hopgraph.tools.text.sanitize import pluralize
 
 WORKED_EXAMPLES = 4
-"""Questions whose steps are shown in a prompt: as many as DSPy bootstraps, where it is not told otherwise."""
+"""Questions whose steps are shown in a prompt; DSPy's default number of bootstrapped demonstrations."""
 
 
 def check_overlap(questions: Sequence[EvalQuestion], files: Iterable[Path]) -> None:
-    """Refuse questions that are in files for evaluation, by their text or by an id that is more than a number.
+    """Raise a SettingsError if questions are also in evaluation files, by text or by non-numeric id.
 
-    SettingsError: some are. CorpusError: a file cannot be read.
+    CorpusError: a file cannot be read.
     """
     for file in files:
         held_out = list(read_questions(file))
@@ -50,14 +50,14 @@ def check_overlap(questions: Sequence[EvalQuestion], files: Iterable[Path]) -> N
         if shared := sum(not names.isdisjoint([each.id, normalized_query(each.question)]) for each in questions):
             raise SettingsError(
                 f"{shared:,} of {pluralize(len(questions), 'question')} are in {file}, which is for evaluation; choose "
-                "others with --skip and --limit, or give --allow-overlap"
+                "others with --skip and --limit, or use --allow-overlap"
             )
 
 
 def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], *, balance: bool) -> dict[str, Any]:
-    """Write what a run has made so far, in the order of the questions, in place of earlier files; return the summary.
+    """Write a run's examples so far, in the order of the questions, replacing earlier files; return the summary.
 
-    It has `about`, the data set, the prompts and the counts. RunError: there is no example.
+    It has `about`, the data set, the prompts and the counts. RunError: there are no examples.
     """
     ((method, prompts),) = reader.manifest.prompts.items()
     order = {question.id: number for number, question in enumerate(reader.questions())}
@@ -88,7 +88,7 @@ def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], 
 
 
 def balance_classes(made: Sequence[Example]) -> list[Example]:
-    """Drop surplus examples of the larger class (*ours*); the choice depends on their ids alone, the order stays."""
+    """Drop surplus examples of the larger class, chosen by a hash of their ids, keeping the order (*ours*)."""
     examples = [each for each in made if not each["reason"]]
     sizes = Counter(each["label"] for each in examples)
     left, kept = dict.fromkeys(sizes, min(sizes.values(), default=0)), set[str]()
@@ -106,7 +106,7 @@ def _chat_example(example: Example) -> dict[str, Any]:
 
 
 def _paper_example(example: Example) -> dict[str, str]:
-    """Write an example as text: all that the prompt shows but its instructions, and the reply in the paper's words."""
+    """Return an example as text: the prompt's input without instructions, and the reply in the paper's format."""
     variables: Any = example["variables"]
     given = [f"{at}. {each['title']}\n{each['text']}" for at, each in enumerate(variables.get("passages", ()), start=1)]
     given += [variables[name] for name in ("question", "generated_answer") if name in variables]
@@ -124,20 +124,20 @@ def _paper_example(example: Example) -> dict[str, str]:
 
 
 def json_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
-    """Write records as JSON, one a line."""
+    """Return records as JSON Lines."""
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records).encode("utf-8", "replace")
 
 
 def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
-    """Say of each question that a method has answered whether it is right, by exact match in every repeat."""
+    """Return answered question → whether it is right, by exact match in every repeat."""
     scores = score_questions(reader, method, {each.id: each for each in reader.questions()})
     return {name: row["em"] == 1.0 for name, row in scores.items() if not row["failed"] and "em" in row}
 
 
 def write_labels(reader: RunReader, out: Path) -> str:
-    """Label questions by whether passages made the answer right or wrong; return how to use them.
+    """Label questions by whether retrieval helps, harms or makes no difference; return how to use the file.
 
-    Those that they make no difference to are kept: SKR's margin counts them. RunError: there are no others.
+    The last kind is kept, as SKR's margin counts it. RunError: there are no others.
     """
     alone, helped = right_answers(reader, "cot"), right_answers(reader, "one_step_cot")
     model, corpus = models_in(reader.manifest.methods["cot"])[0], reader.manifest.corpus.fingerprint
@@ -149,7 +149,7 @@ def write_labels(reader: RunReader, out: Path) -> str:
             labeled.append(LabeledQuestion(question=each.question, label=label, model=model, corpus=corpus))
     counts = Counter(each.label for each in labeled)
     if not counts["helps"] + counts["harms"]:
-        raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
+        raise RunError(f"{reader.folder}: retrieval made no difference to any question; ask more")
     write_files({out: json_lines(each.model_dump() for each in labeled)})
     said = f"retrieval helps {counts['helps']}, harms {counts['harms']}, makes no difference {counts['same']}"
     return f"{len(labeled)} labelled ({said}): --set labels={out}"
@@ -158,10 +158,10 @@ def write_labels(reader: RunReader, out: Path) -> str:
 async def worked_example(
     record: Mapping[str, Any], retriever: BaseRetriever, more: Mapping[str, Value], *, keeps: bool
 ) -> dict[str, list[Demonstration]]:
-    """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
+    """Return the steps of a question answered by DSP as demonstrations, by step, with each hop's first query.
 
-    A trace has no texts, so passages are searched for again; empty if one is not found. `more`: the variables of the
-    reader's prompt other than question and passages. `keeps`: each hop adds its passages to those of the hops before;
+    A trace has no texts, so passages are searched for again; empty if one is not found. `more` has the variables of the
+    reader's prompt other than question and passages. With `keeps` each hop's passages are added to the earlier ones;
     else they replace them, after the reason for the search.
     """
     found: dict[str, list[Demonstration]] = {"write_query": []}
@@ -193,7 +193,7 @@ async def worked_example(
 
 
 def write_examples(reader: RunReader, out: Path) -> str:
-    """Write the steps of DSP's first right answers with citations; return how to use them. RunError: there is none."""
+    """Write the steps of DSP's first right answers with citations; return how to use them. RunError: there are none."""
     right, latest = right_answers(reader, "dsp"), reader.latest("dsp")
     outcomes = (latest[OutcomeKey("dsp", each.id, 0)] for each in reader.questions() if right.get(each.id))
     is_yes_no = reader.manifest.methods["dsp"]["answer_type"] == "yes_no"

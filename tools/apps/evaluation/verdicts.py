@@ -1,4 +1,4 @@
-"""Scores of methods that may abstain, or say how sure they are: their verdicts, and the confidence of answers."""
+"""Scores for abstentions and for stated confidence: verdicts, and calibration."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,27 +11,27 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The shares of verdicts by question; of several repeats each question has the mean."""
+    """The verdicts of each question, as shares of its repeats."""
 
     right: list[float]
-    """Share right, by the judge if there is one, else by exact match; for unanswerable questions, by abstaining."""
+    """Right by the judge, if any, else by exact match; for unanswerable questions, abstained."""
     wrong: list[float]
-    """An answer that is not right, or a failure."""
+    """Answered wrongly, or failed."""
     not_attempted: list[float]
-    """No answer where there is one."""
+    """Abstained on an answerable question."""
     abstained: list[float]
-    """No answer, without a failure."""
+    """Not answered, without a failure."""
     unanswerable: list[bool]
 
     @property
     def right_of_attempted(self) -> float | None:
-        """The share of the answers to answerable questions that is right; None without any."""
+        """The share of attempted answerable questions that is right; None without attempts."""
         right, wrong = (_sum_of(each, self.unanswerable, False) for each in (self.right, self.wrong))
         return right / (right + wrong) if right + wrong else None
 
     @property
     def f_score(self) -> float | None:
-        """The harmonic mean of what is right of all answerable questions and of those attempted; None without attempts.
+        """The harmonic mean of the shares right of all and of attempted answerable questions; None without attempts.
 
         SimpleQA: Wei et al. 2024, arXiv:2411.04368.
         """
@@ -43,16 +43,16 @@ class Verdicts:
 
     @property
     def abstention_precision(self) -> float | None:
-        """The share of abstentions that are on questions without an answer; None without either.
+        """The share of abstentions that are on unanswerable questions; None without abstentions or such questions.
 
-        As precision of "no answer" in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822).
+        Like the precision of "no answer" in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822).
         """
         total = sum(self.abstained)
         return _sum_of(self.abstained, self.unanswerable, True) / total if total and any(self.unanswerable) else None
 
     @property
     def abstention_recall(self) -> float | None:
-        """The share of questions without an answer on which it abstains; None where each has an answer."""
+        """The share of unanswerable questions on which it abstains; None without such questions."""
         n = self.unanswerable.count(True)
         return _sum_of(self.abstained, self.unanswerable, True) / n if n else None
 
@@ -62,7 +62,7 @@ def _sum_of(values: Iterable[float], unanswerable: Iterable[bool], wanted: bool)
 
 
 def judge_verdicts(rows: PerQuestion, questions: Mapping[str, EvalQuestion]) -> Verdicts:
-    """Sort what a method has finished; questions whose answers are unknown are left out."""
+    """Return the verdicts of a method's finished questions, except those whose answers are unknown."""
     found = Verdicts([], [], [], [], [])
     for name, row in rows.items():
         answers = questions[name].answers
@@ -82,14 +82,14 @@ LEVELS = 5
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Answers with their confidence and correctness; every value is None without answers."""
+    """Calibration of answers with stated confidence; every value is None without answers."""
 
     answers: Sequence[tuple[int, bool]]
     """(confidence from 1 to 5, whether the answer is right)."""
 
     @property
     def levels(self) -> dict[int, tuple[int, float]]:
-        """Confidence → the number of answers with it, and the share of them that is right; empty levels are omitted."""
+        """Confidence → (number of answers, share right), without empty levels."""
         by_level: dict[int, list[bool]] = defaultdict(list)
         for level, right in self.answers:
             by_level[level].append(right)
@@ -108,14 +108,14 @@ class Calibration:
 
     @property
     def brier(self) -> float | None:
-        """The mean squared difference of the same probability and being right (Brier 1950)."""
+        """The Brier score: mean squared difference between the same probability and correctness (Brier 1950)."""
         return fmean((_probability(level) - right) ** 2 for level, right in self.answers) if self.answers else None
 
     @property
     def auroc(self) -> float | None:
-        """Return how often a right answer has higher confidence than a wrong one, ties half; None if all are alike.
+        """The probability that a right answer has higher confidence than a wrong one, with ties counting half.
 
-        Unlike the others it takes the confidence as an order alone (Fawcett 2006).
+        Unlike the others it depends only on the order of confidences (Fawcett 2006). None unless there are both kinds.
         """
         right, wrong = ([level for level, each in self.answers if each is kind] for kind in (True, False))
         if not right or not wrong:

@@ -16,11 +16,11 @@ from hopgraph.state.context import make_settings
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, frozen_settings
 from hopgraph.tools.apps.evaluation.cascade_stages import (
     CascadeTarget,
-    Tried,
+    StageResults,
     as_stage,
     choose_stages,
+    read_results,
     read_target,
-    read_tried,
     run_through,
 )
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
@@ -29,8 +29,8 @@ Run = Callable[..., Any]
 ALL = np.arange(4)
 
 
-def tried(stage: str, f1: list[float], calls: float, accepted: list[bool]) -> Tried:
-    return Tried(stage, np.array([[each, calls] for each in f1], dtype=float), np.array(accepted))
+def tried(stage: str, f1: list[float], calls: float, accepted: list[bool]) -> StageResults:
+    return StageResults(stage, np.array([[each, calls] for each in f1], dtype=float), np.array(accepted))
 
 
 CHEAP = tried("one_step", [1, 0.5, 0, 0], 1, [True, True, False, False])
@@ -97,7 +97,7 @@ def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: 
     model = ("--model", f"rehearsal:{films}?error=0.1")
     methods = ("--methods", "one_step,react,migres,gold_passages")
     assert run("eval", str(films), *methods, *model, "--out", str(tmp_path / "run")).code == 0
-    by_name = {each.stage: each for each in read_tried(RunReader(tmp_path / "run"))}
+    by_name = {each.stage: each for each in read_results(RunReader(tmp_path / "run"))}
     assert not by_name["one_step"].accepted.all()
     for stages in ("one_step,react", "one_step,react,migres"):
         out = tmp_path / stages
@@ -137,7 +137,7 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["cascade", "FILMS", "--target", "f1=80"], 2, "--target 'f1=80': write f1=SHARE, at most 1"),
+        (["cascade", "FILMS", "--target", "f1=80"], 2, "--target 'f1=80': write f1=SHARE (at most 1)"),
         (["cascade", "FILMS", "--target", "cost=1"], 2, "--target cost=1: the cost needs --prices FILE"),
         (["cascade", "FILMS", "--methods", "nothing"], 2, "method 'nothing' is unknown"),
         (["cascade", "FILMS", "--methods", "gold_passages", "--limit", "2"], 1, "no two questions"),

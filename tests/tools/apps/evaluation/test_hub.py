@@ -138,7 +138,7 @@ def test_specs() -> None:
         {"name": "distractor", "split": "train", "revision": "abc"},
     )
     assert parse_hub_spec("hub:nq_open") == ("nq_open", {"split": "validation"})
-    with pytest.raises(SettingsError, match="names no data set"):
+    with pytest.raises(SettingsError, match="lacks a data set"):
         parse_hub_spec("hub:?split=train")
     with pytest.raises(SettingsError, match="option 'splits'"):
         parse_hub_spec("hub:x?splits=train")

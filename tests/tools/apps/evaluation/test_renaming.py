@@ -374,5 +374,5 @@ def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
     assert found["renamed/one_step", "answers from"]["value"] == "passages"
     low, high = (float(found["renamed/one_step", "difference"][end]) for end in ("low95", "high95"))
     assert low <= 0 <= high
-    with pytest.raises(RunError, match="other names in their passages"):
+    with pytest.raises(RunError, match="renamed differently in these runs"):
         format_trec_files(compare_runs([RunReader(tmp_path / "plain"), RunReader(tmp_path / "renamed")]))

@@ -192,7 +192,7 @@ def test_one_command_starts_the_runs_of_both_retrievers(run: Callable[..., Any],
 def test_the_oracle_needs_a_corpus() -> None:
     rows = plan_runs(table_named("migres/table3"), "hotpotqa", has_corpus=False)
     assert {each.row.label: each.reason for each in rows if each.reason != each.row.reason} == dict.fromkeys(
-        ("MIGRES†", "MIGRES*†"), "adds the data set's contexts to a corpus: name one with --corpus"
+        ("MIGRES†", "MIGRES*†"), "adds the data set's contexts to a corpus: use --corpus"
     )
 
 

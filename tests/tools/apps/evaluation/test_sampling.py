@@ -1,4 +1,4 @@
-"""Choosing questions, statistics and prices: the small parts of an evaluation."""
+"""Question samples, statistics and prices."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ def ids(sample: QuestionSample, questions: list[EvalQuestion] | None = None) -> 
     return [question.id for question in select_questions(iter(questions or QUESTIONS), sample)]
 
 
-def test_the_first_questions_are_the_first() -> None:
+def test_a_limit_selects_the_first_questions() -> None:
     assert ids(QuestionSample(3)) == ["q0", "q1", "q2"]
     assert len(ids(QuestionSample())) == 50
 
 
-def test_a_draw_is_the_same_for_any_order_of_the_file_and_grows_with_its_limit() -> None:
+def test_a_random_sample_is_independent_of_file_order_and_nested_across_limits() -> None:
     drawn = ids(QuestionSample(10, seed=7))
     assert drawn == ids(QuestionSample(10, seed=7), QUESTIONS[::-1])
     assert ids(QuestionSample(4, seed=7)) == drawn[:4]
@@ -34,7 +34,7 @@ def test_a_draw_is_the_same_for_any_order_of_the_file_and_grows_with_its_limit()
     assert ids(QuestionSample(10, seed=8)) != drawn
 
 
-def test_skipped_questions_are_neither_asked_nor_drawn() -> None:
+def test_skipped_questions_are_never_sampled() -> None:
     assert ids(QuestionSample(3, skip=5)) == ["q5", "q6", "q7"]
     assert len(ids(QuestionSample(skip=40))) == 10
     assert ids(QuestionSample(50, seed=7, skip=40)) == ids(QuestionSample(50, seed=7), QUESTIONS[40:])
@@ -54,20 +54,18 @@ def test_questions_by_id_must_exist() -> None:
         ("random:x", 3, (), "use first"),
         ("first:3", 3, (), "use first"),
         ("random:1", None, (), "needs --limit"),
-        ("first", 3, ("q1",), "not by both"),
-        ("random:1", None, ("q1",), "not by both"),
+        ("first", 3, ("q1",), "either by id, or by"),
+        ("random:1", None, ("q1",), "either by id, or by"),
     ],
 )
-def test_a_sample_that_makes_no_sense_is_refused(
-    text: str, limit: int | None, chosen: tuple[str, ...], message: str
-) -> None:
+def test_invalid_samples_are_refused(text: str, limit: int | None, chosen: tuple[str, ...], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         parse_sample(text, limit, chosen)
-    with pytest.raises(SettingsError, match="by id or by --limit, --skip and --sample"):
+    with pytest.raises(SettingsError, match="either by id, or by --limit, --skip and --sample"):
         parse_sample(None, None, ["q1"], 3)
 
 
-def test_samples_are_named_for_people() -> None:
+def test_samples_are_described_in_words() -> None:
     named = [
         parse_sample(None, None),
         parse_sample("first", 3),
@@ -86,14 +84,14 @@ def test_samples_are_named_for_people() -> None:
     ]
 
 
-def test_the_interval_of_a_mean_is_that_of_the_normal_distribution_for_many_values() -> None:
+def test_the_bootstrap_interval_approaches_the_normal_one_for_many_values() -> None:
     values = np.random.default_rng(1).normal(10, 2, 400)
     low, high = bootstrap(values.tolist())
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)
     assert bootstrap([3.0]) == (3.0, 3.0)
 
 
-def test_the_paired_test_counts_signs_exactly() -> None:
+def test_the_permutation_test_matches_the_exact_sign_counts() -> None:
     # Of the 2^8 signs of eight equal differences two are as extreme as those observed.
     assert permutation_test([1.0] * 8) == pytest.approx(2 / 256, abs=0.003)
     assert permutation_test([1.0, -1.0] * 10) == 1.0
@@ -101,13 +99,13 @@ def test_the_paired_test_counts_signs_exactly() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
-def test_a_p_value_is_a_probability_and_never_zero(differences: list[float]) -> None:
+def test_a_p_value_is_positive_at_most_1_and_reproducible(differences: list[float]) -> None:
     found = permutation_test(differences, resamples=200)
     assert 0 < found <= 1
     assert found == permutation_test(differences, resamples=200)
 
 
-def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
+def test_the_longest_matching_prefix_determines_the_price(tmp_path: Path) -> None:
     table = tmp_path / "prices.toml"
     table.write_text(
         '["openai:gpt"]\nprompt = 1\ncompletion = 2\n["openai:gpt-mini"]\nprompt = 0.5\ncompletion = 4.0\n'
@@ -132,7 +130,7 @@ def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
         ("[a", "prices.toml: cannot be read: Expected"),
     ],
 )
-def test_a_bad_price_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_price_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     table = tmp_path / "prices.toml"
     table.write_text(text)
     with pytest.raises(SettingsError, match=message):

@@ -1,4 +1,4 @@
-"""The oracle: a player that answers a prompt from the gold annotations of what is asked, shown and known in it."""
+"""The oracle: a player that answers a prompt from the gold annotations of its question, passages and known facts."""
 
 import hashlib
 import re
@@ -40,51 +40,51 @@ _NO_RECORD = re.compile(r"\bno record means none\b|\b(?:one|a single) side(?:'s 
 _IN_PART = re.compile(
     r"\bin part\b|\bbest-supported\b|\bbest (?:answer )?(?:that )?you know\b|\bguess\b|\balways\b", re.IGNORECASE
 )
-"""Instructions that a strict oracle obeys: permissions and prohibitions, as a careful model reads them."""
+"""Permissions and prohibitions in the instructions that a strict oracle obeys."""
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
-_DRAWS = 20  # how many questions are drawn to find one with another answer
+_MAX_DRAWS = 20  # questions drawn to find one with another answer
 
 
 class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
-    """How well the rehearsal model plays."""
+    """The options of a rehearsal model."""
 
     error: float = Field(0.0, ge=0, le=1)
-    """The rate at which each of its judgements is wrong."""
+    """The error rate of its judgements."""
     parse_failure: float = Field(0.0, ge=0, le=1)
     """The rate of malformed replies."""
     knowledge: float = Field(0.0, ge=0, le=1)
-    """The share of facts that it knows from memory."""
+    """The share of facts known from memory."""
     obey: Literal["gold", "strict"] = "gold"
-    """strict: it obeys prohibitions in the instructions even if gold knows better, so that a bad prompt shows."""
+    """strict: prohibitions in the instructions override the gold annotations, which exposes bad prompts."""
     reads: Literal["exact", "loose"] = "exact"
-    """loose: it also understands a fact or a question that a language model has reworded."""
+    """loose: facts and questions that a language model has reworded are recognized."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
-    """Seconds that each reply takes."""
+    """Seconds per reply."""
     rename: int | None = Field(None, ge=0)
-    """The seed of the run's `--rename`: it reads the questions with the new names, and remembers nothing of them."""
+    """The seed of the run's `--rename`: the questions have the new names, of which nothing is known from memory."""
     seed: int = 0
-    """Another seed makes errors elsewhere and knows other facts."""
+    """Determines where errors occur and which facts are known."""
 
 
 class HopAnswer(NamedTuple):
-    """A hop's answer, read somewhere in the prompt."""
+    """A hop's answer as found in the prompt."""
 
     hop: PlanHop
     answer: str
-    """The text as it appears there; correct in a passage, possibly wrong in a history."""
+    """Its text in the prompt: correct in a passage, possibly wrong in a history."""
     statement: str
     """A self-contained sentence that states it."""
 
 
 @lru_cache(maxsize=4_096)
 def _pattern(question: str) -> re.Pattern[str]:
-    """Match a question and what follows it; search words begin the line, and no sign follows them."""
+    """Return a pattern for a question and the text after it; search words begin the line, without a question mark."""
     before, sign = (r"(?<!\w)", r"\s*[?:]+") if question.endswith("?") else (r"\A\s*", "")
     return re.compile(rf"{before}{re.escape(without_mark(question))}{sign}\s+(?P<said>\S.{{0,2000}})", re.IGNORECASE)
 
 
 def _answer_after(question: str, line: str) -> str | None:
-    """Return the answer that follows a question in a line: empty for an unknown one, None without the question."""
+    """Return the answer after a question in a line: empty if it is unknown, None if the question is not there."""
     found = _pattern(question).search(line)
     if found is None:
         return None
@@ -94,12 +94,12 @@ def _answer_after(question: str, line: str) -> str | None:
 
 @lru_cache(maxsize=4_096)
 def sentences_of(text: str) -> tuple[str, ...]:
-    """Split a text into its sentences."""
+    """Return the sentences of a text."""
     return tuple(text[start:end] for start, end in split_sentences(text))
 
 
 def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage) -> str:
-    """Return the shown sentence that best gives the answer, under the passage's title."""
+    """Return the shown sentence that best supports the answer, with the passage's title."""
     wanted = frozenset(content_terms(hop.template))
 
     def worth(sentence: str) -> tuple[bool, bool, int]:
@@ -112,20 +112,20 @@ def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage
 
 
 def draw_share(*parts: object) -> float:
-    """Return a number from 0 (included) to 1 (excluded), deterministic in its parts."""
+    """Return a pseudo-random number in [0, 1), deterministic in the parts."""
     digest = hashlib.blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """Plays a prompt from the gold annotations, using only what the prompt shows and what it remembers."""
+    """Answers a prompt from the gold annotations, using only facts that the prompt shows or that it remembers."""
 
     prompt: ParsedPrompt
     book: PlanBook
     options: RehearsalOptions
     fingerprint: str
-    """Hash of the messages; equal ones always get the same reply."""
+    """Hash of the messages, which determines the reply."""
 
     def with_question(self, question: str) -> Self:
         """Return the oracle of the same prompt with another question."""
@@ -134,7 +134,7 @@ class Oracle:
 
     @cached_property
     def target(self) -> Target:
-        """Return the question that the prompt asks."""
+        """The question that the prompt asks."""
         asked = self.prompt.question
         found = self.book.find(asked)
         return self.book.find_similar(asked) if found is NO_TARGET and self._reads_loosely else found
@@ -148,12 +148,12 @@ class Oracle:
         return self.options.obey == "strict"
 
     def _says(self, pattern: re.Pattern[str]) -> bool:
-        """Return whether the instructions contain something of this kind."""
+        """Return whether the instructions match a pattern."""
         return pattern.search(self.prompt.instructions) is not None
 
     @property
     def hops(self) -> tuple[PlanHop, ...]:
-        """The hops that the answer needs; none for an unknown question."""
+        """The hops that the answer needs; empty for an unknown question."""
         return self.target.hops
 
     @cached_property
@@ -162,11 +162,11 @@ class Oracle:
 
     @cached_property
     def by_passage(self) -> dict[int, list[HopAnswer]]:
-        """Return the facts that each passage shown states, by its number, without passages that state none."""
+        """Passage number → facts that the passage states; passages without any are left out."""
         return {each.number: found for each in self.prompt.passages if (found := self._found_in(each))}
 
     def by_item(self, name: str) -> dict[int, list[HopAnswer]]:
-        """Return what each text of a list states, by number; texts that state nothing are left out."""
+        """Return number → facts that this text of a list states; texts without any are left out."""
         found = (
             (number, self.found_in_text(text) or self._found_by_answer(text))
             for number, text in self.prompt.items(name)
@@ -174,7 +174,7 @@ class Oracle:
         return {number: each for number, each in found if each}
 
     def _found_in(self, passage: PromptPassage) -> list[HopAnswer]:
-        """Return what a passage says of the hops: a gold one what it is annotated with, another what it recalls."""
+        """Return the hop answers that a passage states: by annotation if it is gold, else by its text."""
         found: list[HopAnswer] = []
         for hop in self.hops:
             gold = next((each for each in hop.passages if each.is_shown_as(passage.title, passage.text)), None)
@@ -190,9 +190,9 @@ class Oracle:
         )
 
     def _found_by_answer(self, text: str) -> list[HopAnswer]:
-        """Return the last hop where the data set names no passages: any text that has the answer says so.
+        """Return the last hop if a text contains its answer and the data set has no gold passages.
 
-        No text says yes or no, nor does one that asks the hop's question and leaves it open.
+        Never for a yes/no question, or for a text that contains the hop's question.
         """
         if self._has_gold or self.target.plan.is_yes_no:
             return []
@@ -200,7 +200,7 @@ class Oracle:
         return [HopAnswer(hop, hop.answer, text.strip()) for hop in last if self._answer_to(hop, text, {}) is None]
 
     def found_in_text(self, text: str) -> list[HopAnswer]:
-        """Return what a text says of the hops, by question and (known) answer or with a sentence of a gold passage."""
+        """Return the hop answers that a text states, as question and answer or as a sentence of a gold passage."""
         found: list[HopAnswer] = []
         for line, hop in product(text.splitlines(), self.hops):
             said = self._answer_to(hop, line, self._names)
@@ -214,21 +214,21 @@ class Oracle:
         return found
 
     def _tells(self, line: str, hop: PlanHop) -> bool:
-        """Return whether a line has a hop's answer, and at least half of the other content words of its question."""
+        """Return whether a line has a hop's answer and at least half of its question's other content words."""
         answered = next((each for each in hop.answers if contains_words(line, each)), "")
         asked = frozenset(content_terms(self.target.plan.question_of(hop))) - frozenset(content_terms(answered))
         is_closed = answered.casefold() in {"", "yes", "no"}
         return not is_closed and 2 * len(asked & frozenset(content_terms(line))) >= max(len(asked), 1)
 
     def _answer_to(self, hop: PlanHop, line: str, names: Mapping[int, str]) -> str | None:
-        """Find a hop's question in a line: with the right names, with those given before, or with descriptions."""
+        """Return the answer after a hop's question in a line; the question has right, earlier or descriptive names."""
         plan = self.target.plan
         ways = wordings(plan.question_of(hop), hop.filled_with(names), plan.self_contained(hop))
         return next((said for way in ways if (said := _answer_after(way, line)) is not None), None)
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        """Return the answer to each hop, right or wrong, by the prompt's lists in their order."""
+        """Hop number → answer, right or wrong, from the prompt's lists in order."""
         names: dict[int, str] = {}
         for _, line in (item for name in _LISTS for item in self.prompt.items(name)):
             for hop in self.hops:
@@ -237,7 +237,7 @@ class Oracle:
         return names
 
     def _known(self, given: PromptContents) -> dict[int, str]:
-        """Return the answers to hops from what is given, the passages first, and what follows from them."""
+        """Return hop number → answer from the given contents, passages first, with conclusions from them."""
         lists = (said for name in given.lists for said in self.by_item(name).values())
         known: dict[int, str] = {}
         for each in chain(*(self.by_passage.values() if given.passages else ()), *lists):
@@ -248,12 +248,12 @@ class Oracle:
             known = {number: said for number, said in known.items() if said.casefold() != "none"}
         in_part = given.wants == "last" and (not self._is_strict or self._says(_IN_PART))
         if in_part and part is None and plan.last_decides and plan.hops[-1].number in known:
-            known = {**plan.gold_answers, **known}  # the information that has the answer is enough
+            known = {**plan.gold_answers, **known}  # information with the answer is sufficient
         return known
 
     def _remembered(self) -> dict[int, str]:
-        """Return the answer of each hop that the model knows from memory; another seed knows others."""
-        if self.options.rename is not None:  # what it knows, it knows of the old names
+        """Return hop number → answer for the hops known from memory, which depend on the seed."""
+        if self.options.rename is not None:  # memory has only the old names
             return {}
         seed, plan, rate = self.options.seed, self.target.plan.id, self.options.knowledge
         drawn = (hop for hop in self.hops if hop.answer and draw_share(seed, "knows", plan, hop.number) < rate)
@@ -272,20 +272,20 @@ class Oracle:
         return draw_share(self.options.seed, self.fingerprint, *decision)
 
     def errs(self, decision: str, number: int = 0) -> bool:
-        """Return whether a decision is wrong; `number` distinguishes decisions of one kind."""
+        """Return whether a decision is to be wrong; `number` distinguishes decisions of one kind."""
         return self.chance(decision, number) < self.options.error
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
-        """Return the correct judgement, or the opposite in case of an error."""
+        """Return the right judgement, or its opposite in an error."""
         return right != self.errs(judgement, number)
 
     def relevant(self) -> list[int]:
-        """Judge each passage separately: it is relevant if it states something about a hop."""
+        """Return the numbers of relevant passages; a passage is relevant if it states a hop's answer."""
         numbers = (each.number for each in self.prompt.passages)
         return [number for number in numbers if self.judges("relevant", number in self.by_passage, number)]
 
     def facts(self, given: PromptContents) -> list[StatedFact]:
-        """State what the relevant passages say and what else is known, by hops; in an error made up, or irrelevant."""
+        """Return the facts of relevant passages and other known facts, by hop; in an error made up or irrelevant."""
         known = self._known(given)
         found: list[tuple[int, str, StatedFact]] = []
         shown = {each.number: each for each in self.prompt.passages} if given.passages else {}
@@ -305,7 +305,7 @@ class Oracle:
         return [self._or_error(asked, fact, place) for place, (_, asked, fact) in enumerate(found)]
 
     def _is_stated(self, hop: PlanHop) -> bool:
-        """Return whether a hop is a fact that can be told, and no conclusion from others."""
+        """Return whether a hop is a fact and not a conclusion from others."""
         return bool(hop.passages) or not self._has_gold
 
     def _state(self, hop: PlanHop, known: Mapping[int, str]) -> str:
@@ -319,7 +319,7 @@ class Oracle:
         return StatedFact(wrong, wrong if fact.quote else "", fact.passage)
 
     def answer(self, given: PromptContents) -> PlayerAnswer:
-        """Answer when every hop is known, and otherwise only where a guess is demanded."""
+        """Answer if every hop is known, or if a guess is demanded."""
         known = self._known(given)
         quotes: dict[int, tuple[str, int]] = {}
         for number, found in self.by_passage.items() if given.passages else ():
@@ -334,11 +334,11 @@ class Oracle:
         return PlayerAnswer(self._conclude(known), facts, passages, items)
 
     def _answers(self, known: Mapping[int, str]) -> bool:
-        """Return whether what is known answers the question; False for an unknown one."""
+        """Return whether the known hops answer the question; False for an unknown question."""
         return bool(self.target.answers and self.hops) and all(hop.number in known for hop in self.hops)
 
     def _conclude(self, known: Mapping[int, str]) -> str:
-        """Return the answer that follows from what is known; made up where it does not, and in an error."""
+        """Return the answer that follows from the known hops; made up if none follows, and in an error."""
         target = self.target
         if not self._answers(known) or self.errs("answer"):
             return self.made_up("answer")
@@ -349,7 +349,7 @@ class Oracle:
         return known[target.hops[-1].number] if target.plan.last_decides else self.made_up("answer")
 
     def made_up(self, choice: str) -> str:
-        """Return a wrong answer: the other of yes and no, else the answer to another question."""
+        """Return a wrong answer: no instead of yes or vice versa, else the answer to another question."""
         plan = self.target.plan
         if self.target.hop is None and plan.is_yes_no:
             return "no" if plan.answer.casefold() == "yes" else "yes"
@@ -357,7 +357,7 @@ class Oracle:
         return next((each for each in others if not is_among(each, self.target.answers)), "something else")
 
     def _or_wrong(self, question: str, number: int) -> str:
-        """Return a question to ask, or in an error one that belongs to another question."""
+        """Return a question to ask, or in an error one from another question's plan."""
         if not self.errs("query", number):
             return question
         others = (plan for plan in self._drawn_plans(f"query:{number}") if plan is not self.target.plan)
@@ -365,10 +365,10 @@ class Oracle:
 
     def _drawn_plans(self, choice: str) -> Iterator[Plan]:
         plans = self.book.plans
-        return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
+        return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_MAX_DRAWS))
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Ask for each hop that is unknown and can be asked now (else the unknown question itself), reworded."""
+        """Return a new wording for each unknown hop that can be asked now, or else for an unknown question."""
         known, (plan, part) = self._known(given), self.target
         if not self.hops:
             unknown = [self.prompt.question]
@@ -389,7 +389,7 @@ class Oracle:
         return found
 
     def parts(self, in_order: bool) -> list[str]:
-        """Decompose the question into its hops, self-contained or with references; empty for one hop."""
+        """Return the questions of the hops, self-contained or with references; empty for a single hop."""
         plan, part = self.target
         hops = plan.asked[: self.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
         places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}

@@ -1,4 +1,4 @@
-"""How questions are answered, hop by hop, according to the gold annotations; found by what a prompt asks."""
+"""Plans that answer questions hop by hop according to the gold annotations, looked up by a prompt's question."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,12 +16,12 @@ from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key
 from hopgraph.tools.text import content_terms
 
 _PLACE = re.compile(r"#(\d{1,2})")
-_ALIKE = 0.5
-"""The share of content words from which two questions ask the same."""
+_MIN_SHARED = 0.5
+"""Minimum share of common content words for two questions to count as the same."""
 _SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
 
 _CHAINED = frozenset({"compositional", "inference"})
-"""Types of 2WikiMultihopQA in which each triple starts where the one before ends."""
+"""2WikiMultihopQA's types in which each triple's subject is the previous triple's object."""
 
 _RELATION_QUESTIONS: dict[str, str] = yaml.safe_load(
     files(__package__ or "").joinpath("relation_questions.yaml").read_text(encoding="utf-8")
@@ -31,17 +31,17 @@ _RELATION_QUESTIONS: dict[str, str] = yaml.safe_load(
 
 @lru_cache(maxsize=100_000)
 def word_key(text: str) -> str:
-    """Return a text as lower-case words, each between spaces, so that whole words are compared."""
+    """Return a text's lower-case words, each between spaces for whole-word comparison."""
     return f" {key(text)} "
 
 
 def contains_words(text: str, part: str) -> bool:
-    """Return whether a text has the words of another, in sequence; a part without words is in no text."""
+    """Return whether a text contains the words of another in sequence; False if that has no words."""
     return bool(word_key(part).strip()) and word_key(part) in word_key(text)
 
 
 def is_among(text: str, others: Iterable[str]) -> bool:
-    """Return whether a text is among others, apart from case and punctuation."""
+    """Return whether a text is among others, ignoring case and punctuation."""
     return any(word_key(text) == word_key(each) for each in others)
 
 
@@ -56,20 +56,20 @@ class GoldPassage:
 
     title: str
     text: str
-    """Empty where the data set names the passage without its text."""
+    """Empty if the data set has no text for the passage."""
     sentences: tuple[str, ...] = ()
-    """Its supporting sentences, where they are annotated."""
+    """The annotated supporting sentences."""
     id: str = ""
-    """In an index of the same file; empty where its text is."""
+    """Its id in an index of the file; empty if the text is."""
 
     def is_shown_as(self, title: str, text: str) -> bool:
-        """Return whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
+        """Return whether a passage in a prompt is this one, complete, cut off at an end, or as some sentences."""
         same_title = word_key(title) == word_key(self.title)
         return same_title and (not self.text or any(map(self._has_piece, text.split("…"))))
 
     def _has_piece(self, piece: str) -> bool:
         words = word_key(piece).split()
-        inner = words[1:-1] if len(words) > 4 else words  # an end may be cut in a word
+        inner = words[1:-1] if len(words) > 4 else words  # the outer words may be cut off
         return bool(inner) and f" {' '.join(inner)} " in word_key(self.text)
 
 
@@ -78,13 +78,13 @@ class _Answered:
 
     @property
     def answer(self) -> str:
-        """The answer in its usual form; empty for none."""
+        """The answer in its usual form; empty if there is none."""
         return self.answers[0] if self.answers else ""
 
 
 @dataclass(frozen=True)
 class PlanHop(_Answered):
-    """One fact that has to be found; hops are numbered from 1."""
+    """One fact to find; hops are numbered from 1."""
 
     number: int
     template: str
@@ -92,19 +92,19 @@ class PlanHop(_Answered):
     answers: tuple[str, ...]
     """The usual form first; empty if the data set has none."""
     passages: tuple[GoldPassage, ...]
-    """Each of them has it; empty for a conclusion from other hops, and where the data set names none."""
+    """Passages that each contain the fact; empty for a conclusion from other hops, or if the data set has none."""
 
     @cached_property
     def needs(self) -> tuple[int, ...]:
-        """The hops whose answers the question is built on."""
+        """The hops whose answers the question refers to."""
         return tuple(sorted({int(number) for number in _PLACE.findall(self.template)}))
 
     def filled_with(self, answers: Mapping[int, str]) -> str:
-        """Return the question with answers in their places; a place without one stays."""
+        """Return the question with placeholders replaced by answers; others stay."""
         return f"{without_mark(_PLACE.sub(lambda place: answers.get(int(place[1]), place[0]), self.template))}?"
 
     def is_answered_by(self, gold: GoldPassage, text: str) -> bool:
-        """Return whether the part of a gold passage that is shown has the answer."""
+        """Return whether the shown part of a gold passage has the answer."""
         if not any(contains_words(gold.text, each) for each in self.answers):
             return True
         return any(contains_words(text, each) for each in (*self.answers, *gold.sentences))
@@ -127,7 +127,7 @@ class Plan(_Answered):
 
     @cached_property
     def asked(self) -> tuple[PlanHop, ...]:
-        """The hops that are looked up; the others follow from them."""
+        """The hops to look up; the others follow from them."""
         return tuple(hop for hop in self.hops if hop.passages) or self.hops
 
     @property
@@ -151,7 +151,7 @@ class Plan(_Answered):
 
 
 def wordings(*questions: str) -> list[str]:
-    """List the ways in which questions are asked: as they are, then as search words, if those are more than a name."""
+    """Return each question as it is and, if it is more than a name, as search words."""
     ways: list[str] = []
     for question in dict.fromkeys(questions):
         words = [word for word in WORD.findall(question) if fold(word) not in FUNCTION]
@@ -164,7 +164,7 @@ class Target(NamedTuple):
 
     plan: Plan
     hop: PlanHop | None = None
-    """None: the whole question."""
+    """None for the whole question."""
 
     @property
     def hops(self) -> tuple[PlanHop, ...]:
@@ -173,19 +173,19 @@ class Target(NamedTuple):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The right answers; empty if there is none."""
+        """The right answers; may be empty."""
         return self.plan.answers if self.hop is None else self.hop.answers
 
 
 NO_TARGET = Target(Plan("", "", (), ()))
-"""A text that is neither a question nor a part of one: no hops, no answers."""
+"""The target of an unknown question, without hops and answers."""
 
 
 class PlanBook:
-    """Finds the plan of a question, and of every sub-question that a plan would ask."""
+    """Finds the plan of a question, or of a sub-question that a plan would ask."""
 
     def __init__(self, plans: Iterable[Plan]) -> None:
-        """Index the plans; of two that ask the same the first is found."""
+        """Index the plans; of two with the same question the first is found."""
         self.plans = list(plans)
         self._targets = {word_key(plan.question): Target(plan) for plan in reversed(self.plans)}
         for plan in self.plans:
@@ -194,24 +194,24 @@ class PlanBook:
                     self._targets.setdefault(word_key(wording), Target(plan, hop))
 
     def find(self, text: str) -> Target:
-        """Return what a question asks for, else `NO_TARGET`."""
+        """Return a question's target, or `NO_TARGET`."""
         return self._targets.get(word_key(text), NO_TARGET)
 
     def find_similar(self, text: str) -> Target:
-        """Return what asks nearly the same: at least half of all their content words are in both; else `NO_TARGET`.
+        """Return the target whose question shares the most content words (at least half), or `NO_TARGET`.
 
-        Of several the one with the most in common; none where two different ones have as much.
+        A tie between different targets gives `NO_TARGET`.
         """
         terms = frozenset(content_terms(text))
         shared = Counter(known for term in terms for known in self._by_term.get(term, ()))
         likeness = {known: n / len(terms | frozenset(content_terms(known))) for known, n in shared.items()}
         most = max(likeness.values(), default=0.0)
-        best = [self._targets[known] for known, value in likeness.items() if value == most >= _ALIKE]
+        best = [self._targets[known] for known, value in likeness.items() if value == most >= _MIN_SHARED]
         return best[0] if best and all(each == best[0] for each in best) else NO_TARGET
 
     @cached_property
     def _by_term(self) -> dict[str, list[str]]:
-        """Content word → the questions that have it."""
+        """Content word → questions that contain it."""
         found: dict[str, list[str]] = defaultdict(list)
         for known in self._targets:
             for term in dict.fromkeys(content_terms(known)):
@@ -220,7 +220,7 @@ class PlanBook:
 
 
 def derive_plan(question: EvalQuestion) -> Plan:
-    """Return the plan: from the decomposition, else the triples, else the gold passages in their order."""
+    """Return the plan from the decomposition, else from the triples, else from the gold passages in order."""
     gold = _gold_passages(question)
     if question.hops:
         hops = _from_decomposition(question, gold)
@@ -232,7 +232,7 @@ def derive_plan(question: EvalQuestion) -> Plan:
 
 
 def _gold_passages(question: EvalQuestion) -> dict[str, GoldPassage]:
-    """Return the gold passages by id; where the set has no texts, an id that is a title's paragraph gives the title."""
+    """Return id → gold passage; without texts, the title comes from an id of the form TITLE-PARAGRAPH."""
     contexts = {each.id: each for each in question.contexts}
     found: dict[str, GoldPassage] = {}
     for name in question.gold:
@@ -245,9 +245,9 @@ def _gold_passages(question: EvalQuestion) -> dict[str, GoldPassage]:
 
 
 def _from_decomposition(question: EvalQuestion, gold: dict[str, GoldPassage]) -> list[PlanHop]:
-    """Take the steps as they are; the last one has the question's answer and its other forms.
+    """Return the annotated steps as hops; the last one has all forms of the question's answer.
 
-    A step of StrategyQA has no answer: the fact of the same number stands for it.
+    StrategyQA's steps have no answers; the fact with the same number is used instead.
     """
     answers = question.answers or ()
     hops: list[PlanHop] = []
@@ -262,7 +262,7 @@ def _from_decomposition(question: EvalQuestion, gold: dict[str, GoldPassage]) ->
 
 
 def _from_triples(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[PlanHop]:
-    """Make a hop of each triple; a subject that the question does not name is the answer of an earlier one."""
+    """Return a hop per triple; a subject that is not in the question is the answer of an earlier hop."""
     answers = question.answers or ()
     hops: list[PlanHop] = []
     for number, (subject, relation, value) in enumerate(question.triples, 1):
@@ -278,16 +278,16 @@ def _from_triples(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[P
 
 
 def _question_about(subject: str, relation: str) -> str:
-    """Return a question for a relation of a subject; one that is not listed is asked for by its name."""
+    """Return a question for a relation of a subject; an unlisted relation is asked for by its name."""
     template = _RELATION_QUESTIONS.get(relation.strip().lower(), f"What is the {relation.strip()} of {{}}?")
     return template.replace("{}", subject.strip())
 
 
 def _from_passages(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[PlanHop]:
-    """Make a hop of each gold passage, those that the question names first, the one with the answer last.
+    """Return a hop per gold passage: those named in the question first, the one with the answer last.
 
-    A passage that the one before it mentions is found by its title, which is that hop's answer. With fewer than two
-    passages, or the answer in each of them, the question is a single hop.
+    If the previous passage mentions a passage's title, that title is the previous hop's answer. With fewer than two
+    passages, or the answer in every one, the question is a single hop.
     """
     answers = question.answers or ()
     answering = [each for each in gold if any(contains_words(each.text, answer) for answer in answers)]

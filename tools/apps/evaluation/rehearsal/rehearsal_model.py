@@ -1,4 +1,4 @@
-"""The rehearsal model: a LangChain chat model that plays from the gold annotations of a data set."""
+"""The rehearsal model: a LangChain chat model that answers from the gold annotations of a data set."""
 
 import asyncio
 import hashlib
@@ -29,12 +29,11 @@ from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
 class RehearsalModel(BaseChatModel):
-    """Play every role of the project's prompts as a perfect model would, or one that errs at a chosen rate.
+    """Answers every prompt of the project like a perfect model, or one with a chosen error rate.
 
-    A simulation, no language model: of the gold annotations it uses only what the prompt shows, and the share
-    `knowledge` of facts. It finds the question, or a part that it would ask itself, by its text; of any other text it
-    knows nothing. The same prompt always gets the same reply, at a temperature with the same seed. Token counts are
-    estimates.
+    This is a simulation, not a language model. It uses only those gold annotations that the prompt shows, and a share
+    `knowledge` of the facts. Questions, and sub-questions that it would ask itself, are recognized by their text. The
+    same prompt always gets the same reply, above temperature 0 with the same seed. Token counts are estimates.
     """
 
     writes_logprobs: ClassVar[bool] = True
@@ -43,7 +42,7 @@ class RehearsalModel(BaseChatModel):
     options: RehearsalOptions
     temperature: float | None = 0.0
     seed: int | None = None
-    """Sampling seed: unless the temperature is 0, another seed errs in other places."""
+    """Sampling seed, which determines where errors occur unless the temperature is 0."""
 
     @property
     @override
@@ -51,7 +50,7 @@ class RehearsalModel(BaseChatModel):
         return "rehearsal"
 
     def reply_to(self, messages: list[BaseMessage], **sampling: Any) -> str:
-        """Return the text of the reply to a prompt; `sampling` may have another temperature and seed."""
+        """Return the text of the reply to a prompt; `sampling` may override temperature and seed."""
         said = "".join(f"{message.type}\x1f{message.text}\x1e" for message in messages)
         seed = sampling.get("seed", self.seed)
         if seed is not None and sampling.get("temperature", self.temperature) != 0:
@@ -62,7 +61,7 @@ class RehearsalModel(BaseChatModel):
         text = json.dumps(own(case), ensure_ascii=False) if own else reply_to_step(case)
         if case.chance("malformed") >= self.options.parse_failure:
             return text
-        # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.
+        # Prose, JSON cut off in its first key, an empty reply, or JSON of the wrong type.
         cut_off = text[: min(len(text) - 1, 6)]
         malformed = ("I am sorry, but I cannot tell from what I was given.", cut_off, "", '["unusable", null]')
         return malformed[int(case.chance("kind") * len(malformed))]
@@ -80,13 +79,13 @@ class RehearsalModel(BaseChatModel):
 
 
 def _own_reply(role: str) -> RehearsalReply | None:
-    """Return a custom method's reply to one of its steps; None if it declares none."""
+    """Return a custom method's reply function for one of its steps; None if it declares none."""
     method, _, step = role.rpartition("/")
     return METHODS[method].Context.rehearsal_replies.get(step) if method in METHODS else None
 
 
 def find_unknown_steps(settings: Context) -> list[str]:
-    """Name the roles of a method that a rehearsal model plays without knowing their step: it answers their question."""
+    """Return the roles that a rehearsal model plays without knowing their step, by just answering the question."""
     return [
         role
         for step in settings.all_steps()
@@ -96,10 +95,10 @@ def find_unknown_steps(settings: Context) -> list[str]:
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
-    """Split what follows `rehearsal:` into the data set and the options; SpecError: no data set, or a bad option."""
+    """Split the text after `rehearsal:` into data set and options; SpecError: no data set, or a bad option."""
     dataset, _, query = rest.partition("?")
     if not dataset.strip():
-        raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, e.g. rehearsal:train.json?error=0.1")
+        raise SpecError("rehearsal: lacks a data set; write rehearsal:DATASET, e.g. rehearsal:train.json?error=0.1")
     try:
         options = RehearsalOptions.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
     except ValidationError as error:
@@ -113,13 +112,13 @@ def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
 
 
 def make_rehearsal(rest: str) -> RehearsalModel:
-    """Make the model from what follows `rehearsal:` in its spec; SpecError or CorpusError where that fails. Blocks."""
+    """Return the model for the text after `rehearsal:` in its spec; SpecError or CorpusError if that fails. Blocks."""
     dataset, options = parse_rehearsal(rest)
     return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)
 
 
 def read_book(path: Path, rename: int | None = None) -> PlanBook:
-    """Read and plan the questions of a data set, renamed as `--rename SEED` does; skip bad records. Blocks."""
+    """Read and plan the questions of a data set, renamed as by `--rename SEED`; skip bad records. Blocks."""
     reading = CorpusReading(skip_invalid=True)
     questions = add_gold_texts(path, list(read_questions(path, reading=reading)), reading)
     if rename is not None:

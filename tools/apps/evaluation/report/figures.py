@@ -23,7 +23,7 @@ SOFT = "#666666"
 _COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _WIDTH = 8.0
 _ROW, _FRAME = 0.28, 1.6
-"""Inches of a method's row, and of what stands around the rows."""
+"""Height of a method's row and of the frame, in inches."""
 _LOOKS: dict[str, tuple[str, str]] = {
     "right": (GREEN, ""),
     "answered wrongly": (RED, "////"),
@@ -33,27 +33,27 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "budget": (ORANGE, "----"),
     "failed": (GREY, "++++"),
 }
-"""Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
-_TEXT_FROM = 6  # parts of a bar from this percentage on have their text in them
+"""Colour and hatching of a part of a bar; either one distinguishes the parts."""
+_MIN_LABELLED = 6  # minimum percentage of a bar's part for a label
 _HEIGHT, _LEGEND_ROW = 5.6, 0.17  # inches
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
 
 def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write `render_figures` as PNG and SVG into a folder; return the files. OSError: one cannot be written."""
+    """Write the figures as PNG and SVG into a folder; return the files. OSError: one cannot be written."""
     contents = {folder / name: content for name, content in render_figures(comparison, ("png", "svg")).items()}
     write_files(contents)
     return list(contents)
 
 
 def render_figures(comparison: Comparison, endings: Sequence[str]) -> dict[str, bytes]:
-    """Draw all figures that have numbers, in these formats, by file name; SpecError where matplotlib is missing."""
+    """Return file name → content of all figures with data, in these formats; SpecError if matplotlib is missing."""
     contents: dict[str, bytes] = {}
     with drawing():
         for name, figure in _figures(comparison):
             for ending in endings if figure else ():
                 out = io.BytesIO()
-                # Without a date the same runs give the same files.
+                # No date, so that the same runs give the same files.
                 figure.savefig(out, format=ending, metadata={"Date": None} if ending == "svg" else None)
                 contents[f"{name}.{ending}"] = out.getvalue()
     return contents
@@ -69,15 +69,15 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 
 
 def drawing() -> AbstractContextManager[None]:
-    """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError if it is missing."""
+    """Return a context with our style and matplotlib's defaults; SpecError if matplotlib is missing."""
     require("matplotlib", "figures")
     style = str(files(__package__ or "").joinpath("figures.mplstyle"))
     return require("matplotlib.style", "figures").context(style, after_reset=True)
 
 
 def new_figure(comparison: Comparison, title: str, height: float) -> Any:
-    """Make a figure with its axes and title, and below them the questions and the model."""
-    # Without pyplot, which keeps figures and may open windows.
+    """Return a figure with axes, a title, and a line that describes the questions and the model."""
+    # Not through pyplot, which keeps figures and may open windows.
     figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(_WIDTH, height), layout="constrained")
     figure.subplots()
     figure.suptitle(title, x=0.01, ha="left", fontsize=11.5, fontweight="bold")
@@ -90,7 +90,7 @@ def new_figure(comparison: Comparison, title: str, height: float) -> Any:
 
 
 def calls_figure(comparison: Comparison) -> Any:
-    """Draw how many model calls the questions of each method take; None if nothing counted them."""
+    """Draw each method's model calls per question; None if there are no counts."""
     rows: dict[str, list[float]] = {}
     for method in comparison.methods:
         if calls := [row["llm_calls"] for row in method.rows.values() if "llm_calls" in row]:
@@ -108,7 +108,7 @@ def calls_figure(comparison: Comparison) -> Any:
 
 
 def losses_figure(comparison: Comparison) -> Any:
-    """Draw the outcomes of each method's questions; None if no outcome is known."""
+    """Draw the shares of each method's outcomes; None if no outcome is known."""
     rows = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     if not rows:
         return None
@@ -122,7 +122,7 @@ def losses_figure(comparison: Comparison) -> Any:
         colour, hatch = _LOOKS[part]
         looks = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
         bars = axes.barh(range(len(rows)), widths, left=left, height=0.74, label=part, **looks)
-        fitting = [str(n) if width >= _TEXT_FROM else "" for n, width in zip(counts[part], widths, strict=True)]
+        fitting = [str(n) if width >= _MIN_LABELLED else "" for n, width in zip(counts[part], widths, strict=True)]
         axes.bar_label(bars, fitting, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
     _name_rows(axes, list(rows))
     axes.set_xlim(0, 100)
@@ -140,7 +140,7 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
-    """Draw F1 against the sum of costs per question, a line along those that none beats; None if none has both."""
+    """Draw F1 against the sum of costs per question, with the Pareto frontier; None if no method has both."""
     height = max(_HEIGHT, _LEGEND_ROW * len(comparison.methods))
     figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", height)
     (axes,) = figure.axes

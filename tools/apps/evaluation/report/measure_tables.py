@@ -1,4 +1,4 @@
-"""The tables of what is measured beside scores and costs: steps played, verdicts, a data set's own script, rankings."""
+"""Further tables of a comparison: oracle steps, verdicts, confidence, official metrics and rankings."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.verdicts import Calibration, judge_verdicts
 def measure_tables(
     comparison: Comparison, official: OfficialSet | None = None, measures: Mapping[str, Any] | None = None
 ) -> list[Table]:
-    """Make these tables but for empty ones, with the data set's own script and measures of ir_measures if asked for."""
+    """Return the non-empty tables; official metrics and ir_measures rankings only if given."""
     made = [
         _verdicts(comparison),
         _confidence(comparison),
@@ -37,13 +37,13 @@ def measure_tables(
 
 
 def _step_costs(comparison: Comparison) -> list[StepCost]:
-    """Measure the played steps of all runs, with the methods' names in this comparison."""
+    """Return the oracle steps of all runs, with the methods' names in this comparison."""
     costs = ((method, step_costs(method.reader, [method.method])) for method in comparison.methods)
     return [each._replace(method=method.name) for method, found in costs for each in found]
 
 
 def step_table(costs: Sequence[StepCost]) -> Table:
-    """List what the model loses in each step that was played from the gold annotations."""
+    """Return a table of the model's loss in each step that was answered by the oracle."""
     rows: dict[str, dict[str, Cell]] = {}
     for each in costs:
         together = each.step == ALL_STEPS
@@ -55,17 +55,17 @@ def step_table(costs: Sequence[StepCost]) -> Table:
             "first wrong": text_cell("") if together else number_cell(each.first_wrong),
         }
     note = (
-        "F1 in percent as it is, and with the step played from the gold annotations, the other steps by the model; "
-        "lost: the difference in points, with its 95 % bootstrap interval over questions. What is still missing with "
-        "all steps played is lost by the search and by the method itself. First wrong: wrong questions (exact match, "
-        "first repeat) that this step, the first in the order of asking, puts right by itself. A difference above 0 "
-        "means that the player did not understand what the model wrote."
+        "F1 in percent of the model, and with this step played from the gold annotations; lost: the difference in "
+        "points, with its 95 % bootstrap interval over questions. The remaining loss with all steps played is due to "
+        "the search and the method. First wrong: wrong questions (exact match, first repeat) for which this is the "
+        "first step that corrects the answer when played alone. A difference above 0 means that the player did not "
+        "understand the model's text."
     )
     return as_table("What each step loses", note, rows)
 
 
 def _verdicts(comparison: Comparison) -> Table:
-    """Count right, wrong and no answers, where there is one of the last, or a question without an answer."""
+    """Return the shares of right, wrong and no answers; without rows if no method abstained."""
     found = {each.name: judge_verdicts(each.rows, comparison.questions) for each in comparison.methods}
     rows: dict[str, dict[str, Cell]] = {}
     for name, each in found.items() if any(any(each.abstained) for each in found.values()) else ():
@@ -78,15 +78,15 @@ def _verdicts(comparison: Comparison) -> Table:
             "abstention R": percent_cell(each.abstention_recall),
         }
     note = (
-        "In percent. Right: by the judge where there was one, else by exact match; of a question without an answer, by "
-        "abstaining. Wrong: another answer, or a failure. F-score: the harmonic mean of what is right of all and of "
-        "what was attempted (SimpleQA). Abstention: precision and recall of giving no answer if there is none."
+        "In percent. Right: by the judge if there was one, else by exact match; an abstention if the question is "
+        "unanswerable. Wrong: another answer, or a failure. F-score: the harmonic mean of the shares right of all and "
+        "of attempted questions (SimpleQA). Abstention: precision and recall of abstaining on unanswerable questions."
     )
     return as_table("Right, wrong, not attempted", note, rows)
 
 
 def _confidence(comparison: Comparison) -> Table:
-    """Compare the confidence that a model stated with what is right, of the methods that ask for it."""
+    """Return the calibration of stated confidence, for the methods that ask for it."""
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
         outcomes = method.reader.latest(method.method).values()
@@ -108,35 +108,35 @@ def _confidence(comparison: Comparison) -> Table:
                 "AUROC": number_cell(found.auroc, 3),
             }
     note = (
-        "Answers with a stated confidence from 1 to 5, of all repeats: how many are right (exact match), in percent, "
-        "at each level; the expected calibration error and the Brier score, with 1 to 5 as probabilities of 0 to 1; "
-        "AUROC: how often a right answer has the higher confidence (0.5: it says nothing)."
+        "Answers of all repeats with a stated confidence from 1 to 5: the percentage right (exact match) at each "
+        "level; the expected calibration error and the Brier score, with 1 to 5 as probabilities from 0 to 1; AUROC: "
+        "the probability that a right answer has a higher confidence than a wrong one (0.5: no information)."
     )
     return as_table("Confidence", note, rows)
 
 
 def _rankings(comparison: Comparison, measures: Mapping[str, Any]) -> Table:
-    """List measures of ir_measures, over the questions with gold passages that each method has finished."""
+    """Return ir_measures' measures over each method's finished questions with gold passages."""
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
         values = measure_rankings(measures, comparison, method)
         cells = {name: percent_cell(fmean(each), bootstrap(each)) for name, each in values.items() if each}
         rows[method.name] = {"n": number_cell(max(map(len, values.values()))), **cells}
-    note = "In percent, of what was retrieved, as ir_measures computes it, with the 95 % bootstrap interval."
+    note = "Retrieved passages, in percent, as computed by ir_measures, with the 95 % bootstrap interval."
     return as_table("Rankings", note, rows)
 
 
 _OFFICIAL = {
     "hotpotqa": "HotpotQA's script; joint: of the answer and its supporting facts",
-    "2wikimultihopqa": "2WikiMultihopQA's script; joint: of the answer and its supporting facts, as HotpotQA has it, "
-    "without the evidence triples, which no method gives",
-    "musique": "MuSiQue's script; sufficiency: pairs of which both questions are recognized as answerable or not; the "
-    "group scores are 0 for other pairs",
+    "2wikimultihopqa": "2WikiMultihopQA's script; joint: of the answer and its supporting facts, as in HotpotQA, "
+    "without evidence triples, which no method predicts",
+    "musique": "MuSiQue's script; sufficiency: pairs of which both questions are correctly recognized as answerable or "
+    "unanswerable; the group scores are 0 for other pairs",
 }
 
 
 def _official(comparison: Comparison, official: OfficialSet) -> Table:
-    """List the metrics of the data set's own script, over the questions that each method has finished."""
+    """Return the official metrics over each method's finished questions."""
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
         scores = official.scores(method.reader, method.method)
@@ -144,7 +144,7 @@ def _official(comparison: Comparison, official: OfficialSet) -> Table:
         most = max(map(len, scores.values()), default=0)
         rows[method.name] = {"n": number_cell(most), **cells}
     note = (
-        f"In percent, by the definition of {_OFFICIAL[official.script]}. Supporting facts are what an answer cites. "
+        f"In percent, as defined by {_OFFICIAL[official.script]}. Citations count as supporting facts. "
         "First repeat, with the 95 % bootstrap interval over questions."
     )
     return as_table("Official metrics", note, rows)

@@ -1,4 +1,4 @@
-"""The tables that a paper prints: methods with one or more models on one or more data sets, and what they cost."""
+"""Tables for a paper: scores and costs of methods with one or more models on one or more data sets."""
 
 import re
 from collections import defaultdict
@@ -25,31 +25,31 @@ from hopgraph.tools.text.sanitize import pluralize
 
 DEFAULT_SCORES = ("em", "f1")
 _LEVELS = {0.01: "**", 0.05: "*"}
-"""p below which a score has this mark."""
+"""Significance level → mark."""
 _ADDRESS = re.compile(r"[?&]base_url=[^&]*")
-"""A part of a model's spec that says nothing to the readers of a paper."""
+"""A part of a model's spec that is irrelevant in a paper."""
 Columns = Mapping[tuple[str, str], Sequence[Cell]]
-"""(Data set, column's name) → the cell of each row."""
+"""(Data set, column name) → cell of each row."""
 
 
 @dataclass(frozen=True)
 class PaperRow:
-    """A method with a model and settings, on the data sets on which it ran."""
+    """A method with a model and settings, on one or more data sets."""
 
     model: str
     method: str
     name: str
-    """The method; with the settings in which it differs from other rows of the method and model."""
+    """The method, with settings that distinguish it from other rows of the same method and model."""
     by_dataset: Mapping[str, ScoredMethod]
 
 
 def paper_tables(
     comparisons: Mapping[str, Comparison], against: str | None = None, scores: Sequence[str] = DEFAULT_SCORES
 ) -> list[Table]:
-    """Make the table of scores and that of costs from the comparison of each data set.
+    """Return a table of scores and one of costs for the comparisons of several data sets.
 
-    Marks are for tests against the method named `against` of the same model, by default as in `default_base`; RunError
-    where a data set lacks it. SettingsError: a score is unknown.
+    Marks refer to tests against the method `against` with the same model, by default `default_base`. RunError: a data
+    set lacks that method. SettingsError: a score is unknown.
     """
     check_score_names(scores)
     rows = [*paper_rows(comparisons)]
@@ -75,9 +75,9 @@ def check_score_names(scores: Iterable[str]) -> None:
 
 
 def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
-    """Yield the rows, those of a model together; of runs that do not differ in settings each has its own.
+    """Yield the rows grouped by model; runs with equal settings have separate rows.
 
-    A model has the name that a study gives to it, unless studies give it to several.
+    A model has its label in a study, if that is unique.
     """
     found: dict[str, dict[str, list[tuple[str, ScoredMethod]]]] = defaultdict(lambda: defaultdict(list))
     names: dict[str, str] = {}
@@ -96,7 +96,7 @@ def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
 
 
 def _what_differs(method: ScoredMethod, others: Sequence[ScoredMethod]) -> str:
-    """Name, in brackets, the settings in which methods differ; empty if they are alike."""
+    """Return a method's settings that differ between methods, in brackets; empty if none do."""
     keys = [
         key for key in method.settings if key != "model" and len({repr(each.settings.get(key)) for each in others}) > 1
     ]
@@ -131,7 +131,7 @@ def _score_table(
 def _differences(
     comparisons: Mapping[str, Comparison], against: str | None, scores: Sequence[str]
 ) -> dict[tuple[str, str, str], Difference]:
-    """Test every method, all corrected together: (data set, method's name in its comparison, score) → difference."""
+    """Return (data set, method's name in its comparison, score) → difference, with p-values corrected together."""
     found = {
         (dataset, each.name, each.score): each
         for dataset, comparison in comparisons.items()
@@ -141,10 +141,10 @@ def _differences(
 
 
 def _ranks(cells: Sequence[Cell]) -> list[int]:
-    """Rank cells by what is printed: 1 for the best, 2 for the second behind a single best, else 0."""
+    """Return ranks by the printed values: 1 for the best, 2 for the second after a single best, else 0."""
     printed = [None if cell.value is None else float(cell.text.split()[0]) for cell in cells]
     values = sorted({each for each in printed if each is not None}, reverse=True)
-    if len(values) < 2:  # one alone, or all alike
+    if len(values) < 2:
         return [0] * len(cells)
     second = values[1] if printed.count(values[0]) == 1 else None
     return [0 if each is None else 1 if each == values[0] else 2 if each == second else 0 for each in printed]
@@ -160,12 +160,12 @@ def _score_note(
     spread = f", mean ± standard deviation over {max(repeats)} repeats" if max(repeats) > 1 else ""
     parts = [f"In percent{spread}, with the 95 % bootstrap interval over questions."]
     of_model = " of its model" if len({row.model for row in rows}) > 1 else ""
-    parts.append(f"Bold: the best{of_model}; underlined: the second.")
+    parts.append(f"Bold: best{of_model}; underlined: second best.")
     if any(row.method == BOUND for row in rows):
-        parts.append(f"{BOUND} is a bound, not a choice.")
+        parts.append(f"{BOUND} is an upper bound and not ranked.")
     if tested:
         bases = dict.fromkeys(against or each.default_base for each in comparisons.values())
-        signs = ", with a sign for each cluster of questions that share gold passages or hops"
+        signs = " over clusters of questions that share gold passages or hops"
         clustered = any(each.clusters < each.n for each in tested.values())
         parts.append(
             f"* p < 0.05, ** p < 0.01 against {', '.join(bases)}{' with the same model' if of_model else ''}: paired "
@@ -190,8 +190,7 @@ def _cost_table(comparisons: Mapping[str, Comparison], rows: Sequence[PaperRow])
             columns[dataset, name] = [each.get(name, text_cell("")) for each in made]
     note = (
         "Per question: model calls, tokens of prompts and replies, cost in the currency of the price table; median and "
-        "95th percentile of the seconds that an answer took. A reply from a cache counts as the call that it once was, "
-        "and takes next to no time."
+        "95th percentile of the seconds per answer. Replies from a cache count as calls, but take almost no time."
     )
     return _assemble("Costs of methods", note, rows, columns)
 
@@ -210,7 +209,7 @@ def _costs(comparison: Comparison, method: ScoredMethod | None) -> dict[str, Cel
 
 
 def _assemble(title: str, note: str, rows: Sequence[PaperRow], columns: Columns) -> Table:
-    """Put columns together, without those in which no row has an entry."""
+    """Return a table of the non-empty columns."""
     kept = {key: cells for key, cells in columns.items() if any(cell.text for cell in cells)}
     datasets, models = {dataset for dataset, _ in kept}, {row.model for row in rows}
     return Table(

@@ -1,4 +1,4 @@
-"""The report on compared runs: notes, a paper's tables, those of each data set, and files."""
+"""The report on compared runs: notes, tables for a paper, tables for each data set, and files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import pluralize
 
 _HASH = 8
-"""Characters shown of a hash: enough to tell a few apart."""
+"""Characters shown of a hash."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class ComparisonReport:
     notes: list[str]
     warnings: list[str]
     paper: list[Table]
-    """Over all data sets and models."""
+    """Tables over all data sets and models."""
     details: list[Table]
-    """Tables of each data set, with its name if there are several."""
+    """Tables of each data set, titled with its name if there are several."""
 
 
 def check_endings(paths: Iterable[Path]) -> None:
-    """Raise SettingsError for a file of tables whose ending names no known format."""
+    """Raise SettingsError for a table file with an unknown suffix."""
     for path in paths:
         if path.suffix.lower() not in writers.WRITERS:
             raise SettingsError(f"{str(path)!r:.80}: a file of tables must end in one of {', '.join(writers.WRITERS)}")
@@ -51,16 +51,15 @@ def make_report(
 ) -> ComparisonReport:
     """Return all tables of the comparison of each data set.
 
-    `measures` are those of `parse_measures`; `plan` adds how many questions would separate the methods. RunError: a
-    data set lacks the method `against`, or no run asked the file of the official script. SettingsError: an unknown
-    score.
+    `measures` come from `parse_measures`; `plan` adds the questions needed to separate the methods. RunError: a data
+    set lacks the method `against`, or no run used the official file. SettingsError: an unknown score.
     """
     methods = [method for comparison in comparisons.values() for method in comparison.methods]
     readers = [*dict.fromkeys(each.reader for each in methods)]
     label = describe_simulated(each.settings for each in methods)
     if official and not any(map(official.is_of, comparisons.values())):
         asked = ", ".join(comparisons)
-        raise RunError(f"--official: the content of this file is not what was asked ({asked}), or names were changed")
+        raise RunError(f"--official: this is not the file whose questions were asked ({asked}), or names were changed")
     details: list[Table] = []
     for name, each in comparisons.items():
         own = official if official and official.is_of(each) else None
@@ -80,9 +79,9 @@ def make_report(
 def report_files(
     report: ComparisonReport, comparisons: Mapping[str, Comparison], paths: Sequence[Path]
 ) -> dict[Path, str]:
-    """Return the text of each file by its suffix; LaTeX only has the tables for a paper.
+    """Return path → content in the format of the suffix; LaTeX has only the tables for a paper.
 
-    Of an HTML file the pages of the questions are written beside it.
+    For an HTML file, question pages are written into a folder next to it.
     """
     files: dict[Path, str] = {}
     notes, every = [*report.notes, *report.warnings], [*report.paper, *report.details]
@@ -107,7 +106,7 @@ def _heading(comparison: Comparison) -> str:
 
 
 def _notes(methods: Sequence[ScoredMethod]) -> list[str]:
-    """Return notes on what the runs have in common, and which of them have renamed names."""
+    """Return notes on the corpora and models of the runs, and on renaming."""
     corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in methods)
     models = dict.fromkeys(shown_model(method.model) for method in methods)
     notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
@@ -120,7 +119,7 @@ def _notes(methods: Sequence[ScoredMethod]) -> list[str]:
 
 
 def folders_of(folder: Path | None, comparisons: Mapping[str, Comparison]) -> list[tuple[Path, Comparison]]:
-    """Return the folder of each comparison: the given one, or of several one in it by the data set; none for None."""
+    """Return each comparison with the given folder, or a subfolder for each data set; empty for None."""
     if folder is None:
         return []
     given = folder.expanduser()
@@ -129,12 +128,12 @@ def folders_of(folder: Path | None, comparisons: Mapping[str, Comparison]) -> li
 
 
 def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[str]:
-    """Return figures, settings and links of an HTML report, after writing the pages of the questions into a folder."""
+    """Write the question pages into a folder; return the figures, settings and links of an HTML report."""
     from hopgraph.tools.apps.evaluation.report.figures import render_figures
 
     try:
         pictures = writers.figures_section(render_figures(comparison, ["svg"]))
-    except SpecError:  # without matplotlib the report is worth having, too
+    except SpecError:  # matplotlib is missing
         pictures = writers.NO_FIGURES
     if links := writers.questions_section(comparison, folder.relative_to(start).as_posix()):
         for name, page in writers.question_pages(comparison):
@@ -143,7 +142,7 @@ def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[st
 
 
 def differences_table(readers: Sequence[RunReader]) -> Table:
-    """Return a table of runs → settings that differ; without rows if nothing differs."""
+    """Return a table of the settings that differ between runs; without rows if none do."""
     facts = [_facts(each.manifest) for each in readers]
     names = dict.fromkeys(name for each in facts for name in each)
     differing = [name for name in names if len({each.get(name, "") for each in facts}) > 1]
@@ -152,7 +151,7 @@ def differences_table(readers: Sequence[RunReader]) -> Table:
         [text_cell(label), *(text_cell(each.get(name, "")) for name in differing)]
         for label, each in zip(labels, facts, strict=True)
     ]
-    note = "Of prompts, data sets, corpora and code the beginning of a hash. What is not named here is the same in all."
+    note = "For prompts, data sets, corpora and code, the beginning of a hash. Everything else is the same in all runs."
     return Table("What differs between the runs", note, ["run", *differing], rows if differing else [])
 
 
@@ -180,7 +179,7 @@ def _facts(manifest: RunManifest) -> dict[str, str]:
 
 
 def _by_method(methods: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Name each value by its key, where all methods of a run that have it agree; and by the method and its key."""
+    """Return the settings of methods by key if all methods agree, else by method and key."""
     found: dict[str, object] = {}
     for key in dict.fromkeys(key for own in methods.values() for key in own):
         values = {name: own[key] for name, own in methods.items() if key in own}

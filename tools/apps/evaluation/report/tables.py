@@ -1,4 +1,4 @@
-"""The tables of a comparison, as plain data that any writer can show."""
+"""The tables of a comparison, as plain data for any output format."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ _TESTED = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry: its value for machines, and its text for people."""
+    """One entry: its exact value, and its text for display."""
 
     value: float | str | None
     """Unrounded; None for a missing entry."""
@@ -61,11 +61,11 @@ class Cell:
     """The lower end of the value's 95 % interval, if it has one."""
     high: float | None = None
     sd: float | None = None
-    """The value's standard deviation over repeats, if there are several."""
+    """The standard deviation over repeats, if there are several."""
     rank: int = 0
-    """1: the best of its column, 2: the second; 0: neither, or not ranked."""
+    """1: best of its column, 2: second best; 0: neither, or not ranked."""
     mark: str = ""
-    """`*` or `**` if a test distinguishes it from a baseline's; not in the text."""
+    """`*` or `**` for a significant difference from the baseline; not in the text."""
     p: float | None = None
     """The p-value of that test."""
 
@@ -85,12 +85,12 @@ class Table:
     columns: list[str]
     rows: list[list[Cell]]
     groups: Sequence[str] = ()
-    """Group of each column, e.g. a data set, the first one empty; empty if all belong together."""
+    """Group of each column, e.g. a data set, empty for the first; empty if there are no groups."""
     sections: Sequence[str] = ()
-    """Group of each row, e.g. a model; empty if all belong together."""
+    """Group of each row, e.g. a model; empty if there are no groups."""
 
     def flat(self) -> "Table":
-        """Return the table with groups and sections in the names of columns and rows."""
+        """Return the table with groups and sections as part of the column and row names."""
         groups, sections = self.groups or [""] * len(self.columns), self.sections or [""] * len(self.rows)
         columns = [f"{group} {name}".strip() for group, name in zip(groups, self.columns, strict=True)]
         names = [row[0].text + (f" ({of})" if of else "") for of, row in zip(sections, self.rows, strict=True)]
@@ -99,19 +99,19 @@ class Table:
 
 
 def text_cell(text: str) -> Cell:
-    """Return a cell with text; without a value if the text is empty."""
+    """Return a text cell; its value is None if the text is empty."""
     return Cell(text or None, text)
 
 
 def number_cell(value: float | None, digits: int = 0, sd: float | None = None) -> Cell:
-    """Return a number with so many decimals, and its deviation over repeats; empty for None."""
+    """Return a number with its deviation over repeats, both rounded to `digits`; empty for None."""
     if value is None:
         return Cell(None, "")
     return Cell(value, f"{value:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}"), sd=sd)
 
 
 def cost_cell(mean: float | None, sd: float | None = None) -> Cell:
-    """Return an amount of money with three significant digits, and its deviation over repeats; empty for None."""
+    """Return a cost with three significant digits and its deviation over repeats; empty for None."""
     return Cell(mean, "" if mean is None else f"{mean:.3g}" + ("" if sd is None else f" ± {sd:.2g}"), sd=sd)
 
 
@@ -123,7 +123,7 @@ def percent_cell(
     digits: int = 1,
     sign: str = "",
 ) -> Cell:
-    """Return a share in percent with one decimal, its deviation over repeats, its interval with so many `digits`."""
+    """Return a share in percent with one decimal, its deviation over repeats, and its interval with `digits`."""
     if share is None:
         return Cell(None, "")
     text = f"{100 * share:{sign}.1f}" + ("" if sd is None else f" ± {100 * sd:.1f}")
@@ -134,7 +134,7 @@ def percent_cell(
 
 
 def score_cell(comparison: Comparison, method: ScoredMethod, score: str, digits: int = 1) -> Cell:
-    """Return a score's mean, its deviation over repeats, and its interval with so many digits."""
+    """Return a score's mean, its deviation over repeats, and its interval with `digits`."""
     interval, sd = comparison.interval(method, score), deviation(method.repeats, score)
     return percent_cell(comparison.mean(method, score), interval, sd=sd, digits=digits)
 
@@ -142,10 +142,8 @@ def score_cell(comparison: Comparison, method: ScoredMethod, score: str, digits:
 def tables(comparison: Comparison, against: str | None = None, *, plan: bool = False) -> list[Table]:
     """Return all non-empty tables of a comparison; RunError if no method is named `against`.
 
-    With a `plan` also that of the questions that would separate the methods.
-
-    Each table's title names the stand-ins that answered in place of language models, and its note says where the corpus
-    lacks gold passages, since tables are copied alone.
+    `plan` adds a table of the questions needed to separate the methods. As tables are copied on their own, each title
+    names the stand-ins that replaced language models, and each note says which gold passages the corpus lacks.
     """
     made = [
         _scores(comparison),
@@ -163,7 +161,7 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
 
 
 def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
-    """Name the stand-ins of a comparison in the tables' titles; empty tables are left out."""
+    """Return the non-empty tables, with stand-ins in their titles and missing gold passages in their notes."""
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     missing = missing_gold(comparison.methods)
     return [
@@ -174,13 +172,13 @@ def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
 
 
 def missing_gold(methods: Iterable[ScoredMethod]) -> str:
-    """Append to a note how few gold passages the corpora of runs have, if any are missing; empty for none."""
+    """Return a note on gold passages that are missing from the corpora of runs; empty if there are none."""
     found = (describe_missing_gold(each.reader.manifest) for each in methods)
     return "".join(f" {each}" for each in dict.fromkeys(found) if each)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
-    """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty if none answered."""
+    """Return the kinds of stand-ins that answered: `offline`, `rehearsal` or both; empty if there were none."""
     models = [model for method in comparison.methods for model in models_in(method.settings)]
     return " and ".join(sorted({each.partition(":")[0] for each in models if each.startswith(SIMULATED_MODELS)}))
 
@@ -190,7 +188,7 @@ def _hops(question: EvalQuestion) -> str:
 
 
 def as_table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
-    """Return a table of method → column → cell, without the columns in which no method has an entry."""
+    """Return a table of method → column → cell without empty columns."""
     if any(cell.sd is not None for row in rows.values() for cell in row.values()):
         note += " ±: standard deviation over repeats."
     columns = dict.fromkeys(name for row in rows.values() for name, cell in row.items() if cell.text)
@@ -213,16 +211,16 @@ def _scores(comparison: Comparison) -> Table:
             rows[method.name] |= {f"{name} without failed": percent_cell(mean) for name, mean in means.items()}
     note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites its evidence."
     if any("depth" in row for row in rows.values()):
-        note += " Depth: how many passages were ranked, so R@k with a greater k has no more to find."
+        note += " Depth: how many passages were ranked; R@k cannot rise beyond this k."
     if any(row["gap closed"].text for row in rows.values()):
-        note += f" Gap closed: how far F1 gets from {BASE} to {BOUND}, the reader with the gold passages."
+        note += f" Gap closed: share of the F1 gap between {BASE} and {BOUND} (the reader with gold passages)."
     if len({len(method.rows) for method in comparison.methods}) > 1:
-        note += " Not all have finished the same questions (n); the tests compare those that both have."
+        note += " Not all methods finished the same questions (n); tests compare the common ones."
     return as_table("Scores", note, rows)
 
 
 def _gap_cell(comparison: Comparison, method: ScoredMethod) -> Cell:
-    """Return the share of the gap that a method closes within its own run, as other runs may have other models."""
+    """Return the share of the gap that a method closes within its run; other runs may have other models."""
     same_run = [each for each in comparison.methods if each.reader is method.reader]
     rows = {each.method: each.rows for each in same_run}
     names = [each.method for each in same_run]
@@ -242,14 +240,14 @@ def _costs(comparison: Comparison) -> Table:
         for method in comparison.methods
     }
     note = (
-        "Per question. Replies from a cache count as the calls that they once were; seconds are as measured, their "
-        "median and 95th percentile over single answers."
+        "Per question. Replies from a cache count as calls; seconds are as measured, their median and 95th percentile "
+        "over single answers."
     )
     return as_table("Costs", note, rows)
 
 
 def latency_cells(comparison: Comparison, method: ScoredMethod) -> dict[str, Cell]:
-    """Return the median and the 95th percentile of the seconds that an answer took."""
+    """Return the median and 95th percentile of the seconds per answer."""
     return {
         name: number_cell(comparison.seconds(method, percentile), 2)
         for name, percentile in {"median s": 50, "95 % s": 95}.items()
@@ -264,7 +262,7 @@ def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
 
 
 def frontier_table(comparison: Comparison) -> Table:
-    """List the methods by their model calls, and mark those that none beats."""
+    """Return a table of the methods by model calls, with marks for those on the Pareto frontier."""
     unbeaten = {cost: comparison.frontier(cost) for cost in ("llm_calls", "cost")}
     rows: dict[str, dict[str, Cell]] = {}
     placed = [(point, each) for each in comparison.methods if (point := comparison.point(each, "llm_calls"))]
@@ -277,14 +275,14 @@ def frontier_table(comparison: Comparison) -> Table:
             },
         }
     note = (
-        "F1 in percent, and what a question takes. ✓ on the frontier of cost and quality: no method is as good and "
-        "cheaper, or better at the same cost. `hopgraph compare RUN --figures DIR` draws it."
+        "F1 in percent, and costs per question. ✓: on the Pareto frontier, where no method is as good and cheaper, or "
+        "better at the same cost. `hopgraph compare RUN --figures DIR` draws it."
     )
     return as_table("Frontier", note, rows)
 
 
 def _renamed(comparison: Comparison) -> Table:
-    """Compare each method of a renamed run with the same method of a plain run: what is lost was memory."""
+    """Compare each method of a renamed run with the same method of a plain run; the loss was due to memory."""
     plain = {each.method: each for each in reversed(comparison.methods) if each.renaming is None}
     renamed = {each.name: each for each in comparison.methods if each.renaming is not None and each.method in plain}
     rows: dict[str, dict[str, Cell]] = {}
@@ -300,9 +298,9 @@ def _renamed(comparison: Comparison) -> Table:
             "p": number_cell(found.p_holm, 4),
         }
     note = (
-        "F1 in percent on the same questions, as they are and with other names. What a method that answers from memory "
-        "loses was memory, and its score under other names is what can be guessed; what a method that searches keeps "
-        "comes from the passages. p by the paired permutation test, corrected for the number of methods (Holm)."
+        "F1 in percent on the same questions, with their own and with other names. For a method that answers from "
+        "memory, the loss was memory and the rest can be guessed; for a method that searches, the rest comes from the "
+        "passages. p by the paired permutation test, corrected for the number of methods (Holm)."
     )
     return as_table("With other names", note, rows)
 
@@ -329,9 +327,9 @@ def _judges(comparison: Comparison) -> Table:
             }
         rows[method.name] = row if agreement or audit else {}
     note = (
-        "Right, in percent, says the judge; agreed and Cohen's kappa on the answers that both judges have judged. "
-        "Audited: questions shown with another's gold answers. A judge that accepts the question's own answer then, or "
-        "refuses the one that is shown as gold, in percent, follows what it knows, and not what it is shown."
+        "Right: according to the judge, in percent; agreed and Cohen's kappa on the answers judged by both judges. "
+        "Audited: questions shown with another question's gold answers. A judge that then accepts the question's own "
+        "answer, or refuses the one shown as gold, relies on its knowledge instead of the gold answers shown."
     )
     return as_table("Judges", note, rows)
 
@@ -345,7 +343,7 @@ def _tests(comparison: Comparison, base: str) -> Table:
     rows: dict[str, dict[str, Cell]] = {each.name: {} for each in made}
     if shared := next((each for each in made if each.clusters < each.n), None):
         note += (
-            f" By cluster: the same, resampled and tested by cluster, as questions share gold passages or hops ("
+            f" By cluster: the same, resampled and tested by clusters of questions that share gold passages or hops ("
             f"{shared.n:,} questions in {pluralize(shared.clusters, 'cluster')})."
         )
     for found in made:
@@ -375,9 +373,9 @@ def _questions_needed(comparison: Comparison, base: str) -> Table:
             ),
         }
     note = (
-        f"Questions that show the difference from {base} at p < 0.05 with a power of 80 %, if it is as large as here, "
-        "and the smallest difference, in points, that as many questions as here show so. By the normal approximation, "
-        "with the variance between clusters of questions that share gold passages or hops. None: no difference here."
+        f"Questions needed to show the observed difference from {base} at p < 0.05 with a power of 80 %, and the "
+        "smallest difference, in points, that this many questions can show. By the normal approximation, with the "
+        "variance between clusters of questions that share gold passages or hops. Empty: no difference."
     )
     return as_table("Questions needed", note, rows)
 

@@ -1,7 +1,7 @@
-"""Write tables as Markdown, HTML, CSV, JSON or LaTeX; texts stay texts.
+"""Writers of tables as Markdown, HTML, CSV, JSON or LaTeX, with all texts escaped.
 
-An HTML report also has the figures, and for each question a page with the tree of every method. LaTeX compiles in a
-document of any class, with booktabs and without packages.
+An HTML report also has figures, and a page for each question with every method's run tree. LaTeX tables compile in
+any document class, with or without booktabs.
 """
 
 import base64
@@ -27,7 +27,7 @@ from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
-_WRITTEN = {each: f"\\{each}" for each in "&%$#_{}"} | {
+_ESCAPES = {each: f"\\{each}" for each in "&%$#_{}"} | {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
@@ -43,28 +43,28 @@ _WRITTEN = {each: f"\\{each}" for each in "&%$#_{}"} | {
     "✓": "$\\surd$",
     "…": "\\dots{}",
 }
-"""Characters that mean something to LaTeX, and our marks."""
+"""Special characters of LaTeX, and our marks."""
 _LETTERS = re.compile("[À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
-"""Letters beyond ASCII that the fonts of every LaTeX have."""
-_HEAD = r"""% For \input. With \usepackage{booktabs} the rules are its own.
+"""Non-ASCII letters in the default fonts of LaTeX."""
+_HEAD = r"""% For \input. Uses booktabs' rules if \usepackage{booktabs} is loaded.
 \providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}
 """
 
 
 def as_latex(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write each table as a `table` environment with its note as the caption, after the notes as comments."""
+    """Return the notes as comments, then each table as a `table` environment with its note in the caption."""
     comment = "".join(f"% {escape_latex(text)}\n" for text in (heading, *notes))
     return comment + _HEAD + "\n".join(_environment(each, number) for number, each in enumerate(tables, 1))
 
 
 def escape_latex(text: str) -> str:
-    """Write untrusted text so that LaTeX prints it as it is; a character that not every font has as its code point."""
-    return "".join(map(_written, sanitize_line(text))).replace("--", "-{}-")
+    """Escape untrusted text for LaTeX; characters that fonts may lack become code points."""
+    return "".join(map(_escape_char, sanitize_line(text))).replace("--", "-{}-")
 
 
-def _written(char: str) -> str:
-    if char in _WRITTEN:
-        return _WRITTEN[char]
+def _escape_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
     return char if char.isascii() or _LETTERS.match(char) else f"U+{ord(char):04X}"
 
 
@@ -103,7 +103,7 @@ def _body(table: Table) -> Iterator[str]:
         for _, row in pairs:
             yield _line([escape_latex(row[0].text), *map(_value, row[1:])])
             intervals = [escape_latex(cell.text.removeprefix(cell.brief)) for cell in row]
-            if any(intervals):  # below the numbers, or few columns would fit on a page
+            if any(intervals):  # on their own line, so that more columns fit on a page
                 yield _line(f"\\scriptsize {each}" if each else "" for each in intervals)
 
 
@@ -123,15 +123,15 @@ def _value(cell: Cell) -> str:
 
 
 MAX_PAGES = 1_000
-"""Maximum questions with a page; a method's tree takes about 20 KB."""
+"""Maximum number of question pages; a method's tree takes about 20 KB."""
 _MAX_CELL, _MAX_QUESTION = 30, 90
-"""Characters of an answer and of a question in the table that links to the pages."""
-NO_FIGURES = "<h2>Figures</h2>\n<p>None: they need matplotlib, pip install 'hopgraph[figures]'.</p>"
+"""Maximum characters of an answer and of a question in the table of links."""
+NO_FIGURES = "<h2>Figures</h2>\n<p>Figures require matplotlib: pip install 'hopgraph[figures]'.</p>"
 _STYLE = files(__package__ or "").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Return a page of Markdown tables."""
+    """Return a Markdown page of the tables."""
     parts = [f"# {_in_markdown(heading)}", *map(_in_markdown, notes)]
     for table in (each.flat() for each in tables):
         rule = ["---", *["---:"] * (len(table.columns) - 1)]
@@ -158,7 +158,7 @@ def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], section
 
 
 def html_page(title: str, body: Sequence[str]) -> str:
-    """Write a page of these pieces of HTML, with the style of all reports and no control or direction characters."""
+    """Return a page of HTML fragments in the reports' style, without control or direction characters."""
     head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -168,7 +168,7 @@ def html_page(title: str, body: Sequence[str]) -> str:
 
 
 def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a titled table whose cells are pieces of HTML; the first of each row is its head."""
+    """Return a titled table of HTML cells; the first cell of each row is its header."""
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     lines = "".join(
         f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>\n' for row in rows
@@ -188,7 +188,7 @@ def _html_value(cell: Cell) -> str:
 
 
 def figures_section(figures: Mapping[str, bytes]) -> str:
-    """Write figures, as SVG by their names, into the page itself."""
+    """Return an HTML section with SVG figures embedded as data URLs."""
     images = (
         f'<img alt="{html.escape(name)}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode("ascii")}">'
         for name, svg in figures.items()
@@ -197,13 +197,13 @@ def figures_section(figures: Mapping[str, bytes]) -> str:
 
 
 def settings_section(comparison: Comparison) -> str:
-    """Return each method's setup: its settings, and its run's corpus, repeats and versions."""
+    """Return a table of each method's settings, and of its run's corpus, repeats and versions."""
     records = {each.name: {**_run_facts(each.reader), **each.settings} for each in comparison.methods}
     rows = [
         [html.escape(name), *(_html_setting(record[name]) if name in record else "" for record in records.values())]
         for name in dict.fromkeys(name for record in records.values() for name in record)
     ]
-    note = "As the manifest of the run has them, which also has the hashes of the prompts."
+    note = "From the run's manifest, which also has hashes of the prompts."
     return html_table("Settings", note, ["setting", *map(html.escape, records)], rows)
 
 
@@ -220,7 +220,7 @@ def _html_setting(value: JsonValue) -> str:
 
 
 def questions_section(comparison: Comparison, folder: str) -> str:
-    """Write a table of questions and answers that links to the pages in `folder`; empty if no steps were kept."""
+    """Return a table of questions and answers with links to the pages in `folder`; empty if no steps were kept."""
     runs = _kept_runs(comparison)
     if not any(runs.values()):
         return ""
@@ -231,7 +231,7 @@ def questions_section(comparison: Comparison, folder: str) -> str:
             outcome, place = runs[method.name].get(question.id), f"{folder}/{number:04}.html#{method.name}"
             row.append(f'<a href="{html.escape(place)}">{_verdict(method, question, outcome)}</a>' if outcome else "")
         rows.append(row)
-    note = "A click on an answer shows how it was found."
+    note = "Click an answer to see its steps."
     if len(rows) < len(comparison.questions):
         note += f" The first {MAX_PAGES:,} questions."
     columns = ["question", *(html.escape(method.name) for method in comparison.methods)]
@@ -239,7 +239,7 @@ def questions_section(comparison: Comparison, folder: str) -> str:
 
 
 def question_pages(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield each question's page with its file's name, in the order of the questions."""
+    """Yield (file name, page) for each question, in order."""
     runs = _kept_runs(comparison)
     for number, question in enumerate(_shown(comparison), 1):
         gold = " | ".join(question.answers) if question.answers else "none known"
@@ -261,7 +261,7 @@ def _shown(comparison: Comparison) -> list[EvalQuestion]:
 
 
 def _kept_runs(comparison: Comparison) -> dict[str, dict[str, Outcome]]:
-    """Find the outcomes with steps, of first repeats: method → question id → outcome."""
+    """Return method → question id → outcome, for first repeats with steps."""
     return {
         method.name: {
             each["id"]: each
@@ -278,7 +278,7 @@ def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> 
 
 
 class _Entry(NamedTuple):
-    """A cell with its context: the data set and the model if a table has several."""
+    """A cell with its context; data set and model are empty unless the table has several."""
 
     table: Table
     dataset: str
@@ -289,7 +289,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(tables: Sequence[Table]) -> Iterator[_Entry]:
-    """Yield the cells that have a value, table by table and row by row."""
+    """Yield the cells with a value, table by table and row by row."""
     for table in tables:
         groups, sections = table.groups or [""] * len(table.columns), table.sections or [""] * len(table.rows)
         for model, row in zip(sections, table.rows, strict=True):
@@ -299,8 +299,8 @@ def _entries(tables: Sequence[Table]) -> Iterator[_Entry]:
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write every number on its own line, unrounded, with what it belongs to and its table's note."""
-    del heading, notes  # each line stands for itself
+    """Return a line per value, unrounded, with its context and its table's note."""
+    del heading, notes
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "dataset", "model", "method", "column", "value", "low95", "high95", "sd", "p", "note"])
@@ -311,7 +311,7 @@ def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
 
 
 def as_json(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write the tables as one object, with every number unrounded and as it is printed; what is empty is left out."""
+    """Return the tables as one object, with values unrounded and as printed; empty fields are left out."""
     made = [
         {
             "title": table.title,
@@ -332,7 +332,7 @@ def _filled(record: Mapping[str, object]) -> dict[str, object]:
 
 
 _MARKS = re.compile(r"[\\`*\[<>|#~&]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters with a meaning in Markdown; an underscore within a word has none."""
+"""Special characters of Markdown; underscores within words are not special."""
 
 WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
     ".md": as_markdown,
@@ -345,10 +345,10 @@ WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
 
 
 def _in_markdown(text: str) -> str:
-    """Escape a text so that Markdown shows it literally, also in a table."""
+    """Escape a text for Markdown, including tables."""
     return " ".join(_MARKS.sub(r"\\\g<0>", text).split())
 
 
 def protect_csv_text(value: object) -> object:
-    """Keep a spreadsheet from taking a text for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r\n") else value

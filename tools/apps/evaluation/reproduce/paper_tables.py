@@ -1,8 +1,8 @@
-"""The papers' numbers, the runs that their tables need, and our scores next to the paper's.
+"""The papers' results, the runs that reproduce their tables, and our scores next to theirs.
 
-There is one YAML file per paper in `papers/`. A number is null where the paper prints none or it cannot be read; a row
-with such doubts is `unsure`. A column is [data set, our metric or null where a run has none, the paper's head], and a
-row's numbers are in that order.
+There is one YAML file per paper in `papers/`. A number is null if the paper prints none or it is illegible; a row with
+doubtful numbers is `unsure`. A column is [data set, our metric or null, the paper's heading], and a row's numbers are
+in that order.
 """
 
 import json
@@ -25,10 +25,10 @@ from hopgraph.tools.prompts.prompt_files import find_file
 
 REPRODUCED_PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
 DATASET_FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
-"""Data set → the family whose preset its methods get; for all others it is multi_hop."""
+"""Data set → family whose preset its methods use; multi_hop for all others."""
 
 PERCENTS = frozenset({*SCORE_NAMES, *table_measures.SHARES, *table_measures.BEST})
-"""Those metrics that are shares from 0 to 1; all others are costs."""
+"""Metrics that are shares from 0 to 1; all others are costs."""
 _POOLED = (
     "Never comparable with the paper's number: the corpus is the pooled contexts of the data set's own file, "
     "a small fraction of the Wikipedia that the paper searches."
@@ -41,42 +41,42 @@ class Column(NamedTuple):
 
     dataset: str
     metric: str | None
-    """Our name of the score or cost, as in `summary.json`, or of the measure; None: a run does not measure it."""
+    """Our score or cost, as in `summary.json`, or measure; None if we do not measure it."""
     head: str
 
 
 class _Entry(BaseModel, frozen=True, extra="forbid"):
     model: str = ""
-    """Of a table without one the paper's, of a row without one the table's; so with the retriever and the runs."""
+    """Defaults to the table's or paper's, as do `retriever` and `runs`."""
     retriever: str = ""
     runs: int = 1
     """Number of times each question is asked; scores are means."""
     settings: dict[str, JsonValue] = {}
-    """A row's override the preset of the data set's family, a table's apply to all rows whose methods have them; a
-    paper's in all of its tables."""
+    """A row's override the preset of the data set's family; a table's apply to all rows whose methods have them, and a
+    paper's to all of its tables."""
 
 
 class PaperTableRow(_Entry, frozen=True):
     """One row: a method with settings, and the paper's numbers for it.
 
-    In settings `{family}` stands for the family's name, `{second_corpus}` for the spec of the table's second retriever.
+    In settings `{family}` is replaced by the family's name, `{second_corpus}` by the spec of the second retriever.
     """
 
     label: str
     paper: tuple[int | float | None, ...]
     method: str = ""
-    """Or an experiment of the paper's own."""
+    """A method, or one of the paper's preliminary experiments."""
     part: str = ""
-    """The part of a run that the row is about, e.g. one of RA-ISF's modules; its metrics' names end in it."""
+    """The part of a run in this row, e.g. one of RA-ISF's modules; a suffix of its metrics' names."""
     add_contexts: bool = False
-    """The data set's contexts are added to the corpus: MIGRES's oracle."""
+    """True if the data set's contexts are added to the corpus (MIGRES's oracle)."""
     students: tuple[str, ...] = ()
-    """The roles that trained students play in it, as the user binds them by `models`; other rows go without."""
+    """Roles that the user must bind to trained students by `models`; other rows ignore such bindings."""
     reason: str = ""
     unsure: bool = False
 
     def metric(self, column: Column) -> str | None:
-        """Name what is measured for a cell of this row; None if a run does not measure it."""
+        """Return our metric for a cell of this row; None if we do not measure it."""
         return f"{column.metric} {self.part}" if column.metric and self.part else column.metric
 
 
@@ -86,7 +86,7 @@ class PaperTable(_Entry, frozen=True):
     title: str
     questions: str = ""
     differs: tuple[str, ...] = ()
-    """Differences from the paper in this table; the paper's own list comes first."""
+    """Our differences from the paper, for all of its tables and then for this one."""
     columns: tuple[Column, ...]
     rows: tuple[PaperTableRow, ...]
 
@@ -97,7 +97,7 @@ class PaperTable(_Entry, frozen=True):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Return the metrics of the cells of rows that can be run."""
+        """The metrics of all cells in rows that can be run."""
         names = {row.metric(column) for row in self.rows if not row.reason for column in self.columns}
         return frozenset(filter(None, names))
 
@@ -107,12 +107,12 @@ class ReportedPaper(BaseModel):
 
     title: str = Field(alias="paper")
     scale: Literal["percent", "share"]
-    """How it prints scores: 45.1 or 0.451; costs are printed as they are."""
+    """Format of its scores: 45.1 or 0.451."""
     tables: dict[str, PaperTable]
 
 
 def read_paper(name: str) -> ReportedPaper:
-    """Read a paper's reported results; SettingsError if there is none of this name."""
+    """Read a paper's reported results; SettingsError if the paper is unknown."""
     if name not in REPRODUCED_PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; available: {', '.join(REPRODUCED_PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
@@ -137,7 +137,7 @@ def read_paper_table(name: str) -> tuple[ReportedPaper, PaperTable]:
 
 
 def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
-    """Add a row for each method, which the paper has no numbers for; it runs as the table's first row does."""
+    """Add a row without paper results for each method, to be run like the table's first row."""
     first, nothing = table.rows[0], (None,) * len(table.columns)
     alike: dict[str, Any] = {"model": first.model, "retriever": first.retriever, "runs": first.runs}
     added = (
@@ -148,15 +148,15 @@ def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A row, and the corresponding `hopgraph eval` run, with settings as `key=value`."""
+    """A row and its `hopgraph eval` run, with settings as `key=value`."""
 
     row: PaperTableRow
     reason: str = ""
-    """Why it is not run; then the following fields are empty."""
+    """Why it is not run; if set, the following fields are empty."""
     folder: str = ""
-    """The run's folder below the table's."""
+    """The run's folder in the table's folder."""
     second_corpus: bool = False
-    """True if it searches the second corpus in place of the first."""
+    """True if it searches the second corpus instead of the first."""
     preset: str | None = None
     assignments: tuple[str, ...] = ()
 
@@ -164,11 +164,11 @@ class PlannedRow:
 def plan_runs(
     table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool, second_corpus: str = ""
 ) -> list[PlannedRow]:
-    """Plan the runs of a table: one entry per row; rows with the same method and settings name the same folder.
+    """Return the planned run of each row of a table; rows with the same method and settings share a folder.
 
-    The name of the data set's format chooses the preset. The user's settings are `given` as `key=value` and reach the
-    methods that have them; SettingsError for one that none has, or that the table sets. `has_corpus`: there is a corpus
-    other than the data set's own contexts. `second_corpus`: the retriever's spec for rows with another than the first.
+    The data set's format determines the preset. The user's settings are `given` as `key=value` and apply to the methods
+    that have them; SettingsError for one that no method has, or that the table sets. `has_corpus`: there is a corpus
+    other than the data set's contexts. `second_corpus`: retriever spec for rows whose retriever is not the first row's.
     """
     _refuse_misplaced(table, given)
     family = DATASET_FAMILIES.get(dataset, "multi_hop")
@@ -183,9 +183,9 @@ def plan_runs(
             bound = json.dumps(dict.fromkeys(row.students, "student:DIR"))
             found.append(PlannedRow(row, f"needs students: train them, and bind them with --set 'models={bound}'"))
         elif row.add_contexts and not has_corpus:
-            found.append(PlannedRow(row, "adds the data set's contexts to a corpus: name one with --corpus"))
+            found.append(PlannedRow(row, "adds the data set's contexts to a corpus: use --corpus"))
         elif has_second and not second_corpus:
-            reason = f"it has a second retriever ({row.retriever}): name yours with --second-corpus"
+            reason = f"needs a second retriever ({row.retriever}): use --second-corpus"
             found.append(PlannedRow(row, reason))
         else:
             assignments = _assignments(table, row, names, given)
@@ -203,7 +203,7 @@ def _settings_class(method: str) -> type[Context]:
 
 
 def settings_of_row(table: PaperTable, row: PaperTableRow) -> dict[str, JsonValue]:
-    """List the settings of a row that can be run: the table's that its method has, and its own."""
+    """Return the settings of a row that can be run: the table's as far as its method has them, and its own."""
     known = settings_in_use(_settings_class(row.method))
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
@@ -211,7 +211,7 @@ def settings_of_row(table: PaperTable, row: PaperTableRow) -> dict[str, JsonValu
 def _assignments(
     table: PaperTable, row: PaperTableRow, names: Mapping[str, str], given: Sequence[str]
 ) -> tuple[str, ...]:
-    """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
+    """Return a row's settings as for `--set`: the user's as far as its method has them, the table's and its own."""
     cls = _settings_class(row.method)
     known, read = cls.model_fields, settings_in_use(cls)
     others = [role for each in table.rows for role in each.students if not row.students]
@@ -257,7 +257,7 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
     """
     found = [f"Not a language model's scores: {stand_ins}."] if stand_ins else []
     if dataset not in table.datasets:
-        found.append(f"The paper's numbers are of {table.datasets[0]}; ours are of {dataset}, which it has not here.")
+        found.append(f"The paper's numbers are for {table.datasets[0]}, ours for {dataset}, which this table lacks.")
     if told := _told_examples(table, dataset):
         found.append(told)
     retrievers = dict.fromkeys(filter(None, [table.retriever, *(row.retriever for row in table.rows)]))
@@ -266,17 +266,17 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
 
 
 def _told_examples(table: PaperTable, dataset: str) -> str:
-    """Name the rows without worked examples beside rows that have some; empty where all rows are alike."""
+    """Return a warning that lists the rows without worked examples; empty if all rows or none have them."""
     family = DATASET_FAMILIES.get(dataset, "multi_hop")
     rows = [row for row in table.rows if not row.reason]
     without = [row.label for row in rows if not has_examples(table, row, family)]
     if len(without) in (0, len(rows)):
         return ""
-    return f"Zero-shot in their first step, beside rows with worked examples: {', '.join(dict.fromkeys(without))}."
+    return f"Zero-shot in their first step, unlike other rows: {', '.join(dict.fromkeys(without))}."
 
 
 def has_examples(table: PaperTable, row: PaperTableRow, family: str) -> bool:
-    """Return whether a row's settings ask for worked examples and its method's first step has some for the family."""
+    """Return whether a row uses worked examples in its method's first step, and there are some for the family."""
     cls = _settings_class(row.method)
     asked = {**cls.presets.get(family, {}), **settings_of_row(table, row)}.get("demonstrations")
     named = family if asked == "{family}" else asked
@@ -292,11 +292,11 @@ def compare_with_paper(
     summaries: Mapping[str, Mapping[str, Any]],
     warnings: Sequence[str] = (),
 ) -> Table:
-    """Put our scores next to the paper's, by its table's name, e.g. `tor/table5`.
+    """Return a table of our scores next to those of a paper's table, e.g. `tor/table5`.
 
-    Every row has the number of questions, and for every column ours and the paper's; the paper's alone where nothing
-    was run. A data set that the table lacks is compared with the table's first. `summaries` maps a run's folder to the
-    summary of its only method; the warnings are the table's note, so that a copied table keeps them.
+    Every row has the number of questions, and for every column ours and the paper's; only the paper's if nothing was
+    run. A data set that the table lacks is compared with the table's first. `summaries` maps a run's folder to the
+    summary of its only method; the warnings become the table's note, so that a copied table keeps them.
     """
     chosen = dataset if dataset in table.datasets else table.datasets[0]
     places = [place for place, column in enumerate(table.columns) if column.dataset == chosen]
@@ -304,7 +304,7 @@ def compare_with_paper(
     for place in places:
         head = table.columns[place].head
         columns += [f"{head} ours", "paper"] if summaries else [head]
-    # Differences among the rows are reported with each.
+    # Labels show the model and the retriever if they differ between rows.
     told = [name for name in ("model", "retriever") if len({getattr(each.row, name) for each in rows}) > 1]
     made: list[list[Cell]] = []
     for planned in rows:
@@ -333,7 +333,7 @@ def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) 
 
 
 def _theirs(planned: PlannedRow, place: int, paper: ReportedPaper) -> Cell:
-    """Return a number with the paper's number of digits, without trailing zeros."""
+    """Return the paper's number as printed, without trailing zeros."""
     value, digits = planned.row.paper[place], ""
     if value is not None:
         digits = f"{value:.3f}" if paper.scale == "share" and value == round(value, 3) else f"{value:,}"

@@ -1,4 +1,4 @@
-"""Measures in the papers' tables that are not scores: read from the steps of a run's answers, if kept."""
+"""Measures in the papers' tables that are not scores, computed from the steps of a run's answers, if kept."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,13 +18,13 @@ from hopgraph.tools.apps.runs.run_tree import RUN_ROOT
 
 EventT = TypeVar("EventT", bound=Event)
 _SETTLED_BY = {"known": "self-knowledge", "passages": "passage relevance"}
-"""How RA-ISF settled a question → the module that did it; any other way is decomposition."""
+"""How RA-ISF settled a question → module; anything else is decomposition."""
 _METRICS = metrics.PRECISION, metrics.RECALL, metrics.S_PRECISION
 _MODULES = (*_SETTLED_BY.values(), "decomposition")
 
 
 class Share(NamedTuple):
-    """Two numbers that are added up over the answers; the measure is the first over the second."""
+    """Numerator and denominator; a measure is the ratio of their sums over the answers."""
 
     of: float
     over: float
@@ -38,24 +38,24 @@ class TracedAnswer:
     outcome: Outcome
     trace: Sequence[StepEvent]
     gold: Sequence[str]
-    """The gold passages as the corpus names them; empty if it does not."""
+    """The gold passages by the corpus's ids or titles; empty if unknown."""
     by_title: bool
-    """True if it names passages by their titles."""
+    """True if passages are identified by titles."""
     measured: Mapping[str, int] = field(default_factory=dict[str, int])
     """Counts of one of MIGRES's preliminary experiments."""
 
     @cached_property
     def events(self) -> list[Event]:
-        """The steps, read."""
+        """The parsed steps."""
         return [*map(parse_event, self.trace)]
 
     def of(self, kind: type[EventT]) -> list[EventT]:
-        """List the steps of one kind."""
+        """Return the steps of one kind."""
         return [each for each in self.events if isinstance(each, kind)]
 
     @cached_property
     def shown(self) -> dict[tuple[int, str], list[str]]:
-        """(iteration, query) → passages left of those found, named as in `gold`, in step order; United has no query."""
+        """(iteration, query) → remaining passages, identified as in `gold`, in step order; United has no query."""
         hops: dict[str, int] = {}
         titles: dict[str, str] = {}
         left: dict[tuple[int, str], list[str]] = {}
@@ -81,12 +81,12 @@ class TracedAnswer:
 
     @cached_property
     def sub_answers(self) -> list[tuple[str, ...]]:
-        """The answers to the annotated sub-questions, each with its other forms; empty if there are none."""
+        """The answers to the annotated sub-questions, each with its other forms; may be empty."""
         return [each.answers for each in annotated_sub_questions(self.question)]
 
     @cached_property
     def all_answers(self) -> list[tuple[str, ...]]:
-        """The same with the answer to the question, unless it is among them."""
+        """The same, with the question's answer if it is not among them."""
         own = self.question.answers or ()
         has_own = not own or any(set(own) & set(each) for each in self.sub_answers)
         return self.sub_answers if has_own else [*self.sub_answers, own]
@@ -96,7 +96,7 @@ Measure = Callable[[TracedAnswer], Share]
 
 
 def _passages_per_iteration(answered: TracedAnswer) -> Share:
-    """Count the passages that are left in an iteration, one of several queries once (MIGRES, Table 4)."""
+    """Count the distinct passages that remain in an iteration (MIGRES, Table 4)."""
     by_hop: dict[int, set[str]] = defaultdict(set)
     for (hop, _), names in answered.shown.items():
         by_hop[hop].update(names)
@@ -104,23 +104,23 @@ def _passages_per_iteration(answered: TracedAnswer) -> Share:
 
 
 def _of_last_shown(metric: metrics.RankingMetric, answered: TracedAnswer) -> Share:
-    """Score what was left last, which is what the reader of BlendFilter and of its baselines saw (Fig. 2)."""
+    """Score the last remaining passages, which the reader of BlendFilter and of its baselines saw (Fig. 2)."""
     last = list(answered.shown.values())[-1:]
     return Share(metric(last[0], answered.gold), 1) if last and answered.gold else Share(0, 0)
 
 
 def _recalled_right(answered: TracedAnswer) -> Share:
-    """Count the texts from own knowledge, and those of them that hold a sub-answer (MIGRES, Table 7)."""
+    """Count the texts from the model's own knowledge that contain a sub-answer (MIGRES, Table 7)."""
     known = [each.text for each in answered.of(events.Recalled) if each.known]
     right = [text for text in known if any(metrics.COVER_EM(text, answers) for answers in answered.all_answers)]
     return Share(len(right), len(known))
 
 
 def _hops_that(ways: Collection[tuple[bool, bool]], answered: TracedAnswer) -> Share:
-    """Count the hops, and those in one of these ways: (right from memory, right after reading) (GenGround, Fig. 5).
+    """Count the hops that are (right from memory, right after reading) in one of these ways (GenGround, Fig. 5).
 
-    The paper has people judge each hop (section 7.2); here an answer is right when it holds the answer to a step that
-    no hop before it has given. Without answers to steps there are no hops.
+    In the paper people judge each hop (section 7.2); here an answer is right if it contains the answer to a step that
+    no earlier hop has given. Without answers to steps there are no hops.
     """
     left, found = answered.all_answers, list[tuple[bool, bool]]()
     for event in answered.of(events.Revised) if answered.sub_answers else ():
@@ -139,18 +139,18 @@ def _questions_of_tree(answered: TracedAnswer) -> Share:
 
 
 def _rate(of: str, over: str) -> Measure:
-    """Divide what an experiment has counted (MIGRES, Tables 1 and 2)."""
+    """Return the ratio of two counts of an experiment (MIGRES, Tables 1 and 2)."""
     return lambda answered: Share(answered.measured.get(of, 0), answered.measured.get(over, 0))
 
 
 def _documents(answered: TracedAnswer) -> Share:
-    """Count the different paragraphs that a review tree retrieved, the pruned ones too (Tree of Reviews, Table 5)."""
+    """Count the distinct paragraphs that a review tree retrieved, including pruned ones (Tree of Reviews, Table 5)."""
     nodes = (node for event in answered.of(events.Grown) for node in event.nodes)
     return Share(len({key for node in nodes for key in node["passage_ids"]}), 1)
 
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
-    """Return whether this module settled the question (RA-ISF, Table 7); the rest is left to decomposition."""
+    """Return 1 if this module settled the question (RA-ISF, Table 7); decomposition settles the rest."""
     how = {each.id: each.how for each in answered.of(events.QuestionSettled)}.get(RUN_ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
@@ -179,9 +179,9 @@ SHARES: dict[str, Measure] = {
     "partial_unanswerable": _rate("unanswerable", "partial"),
     "missing_aligned": _rate("aligned", "unanswerable"),
 }
-"""Measures that are shares from 0 to 1, by name."""
+"""Name → measure that is a share from 0 to 1."""
 COUNTS: dict[str, Measure] = {f"right {module}": partial(_settled_right, module) for module in _MODULES}
-"""Measures of which the sum counts, not the share."""
+"""Name → measure whose sum counts instead of the share."""
 MEANS: dict[str, Measure] = {
     "passages_per_iteration": _passages_per_iteration,
     "questions": _questions_of_tree,
@@ -190,11 +190,11 @@ MEANS: dict[str, Measure] = {
     "evidence": lambda answered: Share(sum(each.verdict == "accept" for each in answered.of(events.Reviewed)), 1),
 }
 BEST = {"best_em": metrics.EXACT_MATCH, "best_f1": metrics.F1}
-"""The score of the best of a question's answers: those of its repeats, and their samples (BlendFilter, Fig. 4)."""
+"""Name → metric of the best answer among a question's repeats and their samples (BlendFilter, Fig. 4)."""
 
 
 def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[str, float]:
-    """Compute those of the named measures that apply to a method's answers; RunError where their steps are damaged."""
+    """Return name → value of the measures that apply to a method's answers; RunError if their steps are damaged."""
     measures = {name: each for name, each in {**SHARES, **COUNTS, **MEANS}.items() if name in names}
     best = {name: each for name, each in BEST.items() if name in names}
     if not measures and not best:

@@ -22,8 +22,8 @@ def test_options_are_read() -> None:
 @pytest.mark.parametrize(
     ("rest", "told"),
     [
-        ("", "names no data set"),
-        ("?error=0.1", "names no data set"),
+        ("", "lacks a data set"),
+        ("?error=0.1", "lacks a data set"),
         ("x.json?error=1.1", "option error: Input should be"),
         ("x.json?error=nan", "option error: Input should be"),
         ("x.json?latency=-1", "option latency: Input should be"),
