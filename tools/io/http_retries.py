@@ -26,22 +26,30 @@ ResultT = TypeVar("ResultT")
 _TRANSIENT_STATUS = frozenset({408, 409, 423, 424, 425, 429, 499})
 _FINAL_STATUS = frozenset({501, 505})
 """With these and every other status from 500 on the same request may succeed later, or not."""
-_SAYS_MORE = frozenset({400, 403, 404, 413, 422, 429})
+_SAYS_MORE = frozenset(range(400, 500)) - {401, 402}
 """HTTP statuses for which the message decides whether the same request may succeed later."""
 PASSING = re.compile(
     r"overloaded|(?:over|at|no) capacity|temporar(?:y|ily)|(?:currently|service|server) (?:is )?(?:unavail|over|busy)|"
-    r"rate.?limit|too many requests|throttled|concurrency|time(?:d.?)?out|had an error|please retry\b(?! with)|"
-    r"\b(?:busy|loading|starting up)\b|(?:try again|retry) (?:later|in \d|after \d|shortly|soon)",
+    r"rate.?limit|too many requests|throttl(?:ed|ing)|concurrency|time(?:d.?)?out|had an error|"
+    r"please retry\b(?! with| after [a-z]+ing)|\b(?:busy|loading(?! was)|starting up)\b|capacity.exceeded|"
+    r"(?:try again|retry) (?:later|in \d|after \d|shortly|soon)",
     re.IGNORECASE,
 )
 """Words in transient errors."""
 SPENT = re.compile(
     r"insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
     r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired|required|missing)|authentication fail|"
-    r"(?:invalid|incorrect|missing|\bno).{0,3}api.?key",
+    r"(?:invalid|incorrect|missing|\bno).{0,3}api.?key|available credits|spending limit|budget (?:has been )?exceeded|"
+    r"exceeded.?budget|over budget|arrear|good standing|余额不足|额度不足|欠费",
     re.IGNORECASE,
 )
 """Words in errors that only another key or more money resolves."""
+FILTERED = re.compile(
+    r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
+    r"data_inspection|prompt blocked|high risk|敏感",
+    re.IGNORECASE,
+)
+"""Words in refusals of what one request says."""
 _TOO_LARGE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
 """Words in rate limits that a single request exceeds."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
@@ -52,9 +60,12 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d{1,15}(?:\.\d{1,15})?\s?[a-z]{1,15}\s?)+")
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s?(ms|[smhd])")
 _WAIT_IN_WORDS = re.compile(
-    r"(?:try again in|retry (?:in|after)|retry.?delay\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)", re.IGNORECASE
+    r"(?:try again (?:in|after)|retry.(?:in|after)(?:_seconds)?\W{0,4}|please wait|"
+    r"(?:retry.?delay|ratelimit-reset)\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)",
+    re.IGNORECASE,
 )
 _RESET = re.compile(r"(?:x-)?ratelimit-reset(?:-\w+)?", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\u(?!00|d[89a-f])([\da-f]{4})", re.IGNORECASE)  # for words in other than ASCII
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
 
 
@@ -70,7 +81,7 @@ def classify_failure(error: BaseException) -> FailureKind:
     said = text_of(error) if status in _SAYS_MORE else ""
     if SPENT.search(said):
         return "refusal"
-    if _TOO_LARGE.search(said):
+    if _TOO_LARGE.search(said) or FILTERED.search(said):
         return ""
     if status != 429 and PASSING.search(said):
         return "outage"
@@ -106,7 +117,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def text_of(error: BaseException) -> str:
     """Return the content of a server's answer to a failed request; for other errors their message."""
     is_status = isinstance(error, openai_class("APIStatusError"))
-    return cast("Any", error).response.text if is_status else str(error)
+    text = cast("Any", error).response.text if is_status else str(error)
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def certificate_problem(error: BaseException) -> str:
@@ -123,7 +135,8 @@ def describe_unreachable(error: BaseException, address: str, *variables: str) ->
     if refused := certificate_problem(error):
         return f"the certificate of {address} is refused: {refused}"
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
-    kinds = tuple(kind for each in clients for kind in (each.RemoteProtocolError, each.ProxyError))
+    names = ("RemoteProtocolError", "ProxyError", "TooManyRedirects")
+    kinds = tuple(getattr(each, name) for each in clients for name in names)
     if said := next((" ".join(str(each).split()) for each in _causes(error) if isinstance(each, kinds)), ""):
         return f"{address}, or the proxy to it, did not reply in HTTP ({said:.200})"
     proxy = describe_proxy(address, *variables)

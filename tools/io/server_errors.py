@@ -4,33 +4,36 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from html import unescape
 from typing import Any, cast
 
-from hopgraph.tools.io.http_retries import PASSING, SPENT, openai_class, status_of, text_of
+from hopgraph.tools.io.http_retries import FILTERED, PASSING, SPENT, openai_class, status_of, text_of
 
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a request format that they do not support."""
 _FINAL = re.compile(
-    r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
-    r"data_inspection|context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
-    r"must be reduced|reduce the length|less than \d+ tokens|string too long|"
+    r"context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
+    r"must be reduced|reduce the length|less than \d+ tokens|string too long|token limit:|max_seq_len|exceed max|"
     r"\b(?:prompt|inputs?)\b(?! validation).{0,40}(?:too long|exceed|\blength)",
     re.IGNORECASE,
 )
 _NOT_FOUND = re.compile(
-    r"model_not_found|\bmodel\b.{0,80}(?:not found|not exist|unknown|unavailable)|no models? (?:\w+ ){0,2}loaded|"
+    r"model_(?:not_|decom|deprec)|\bmodels?\b.{0,80}(?:not found|not exist|is unknown|unavailable)|"
+    r"(?:no|multiple) models? (?:\w+ ){0,2}loaded|(?:location|throughput) (?:is not|isn.t) supported|"
     r"\bmodel\b\W{0,3}[\w./:-]{0,80}\W{0,3}(?:is|has been) (?:not (?:supported|loaded)|deprecated)|"
-    r"invalid model\b|not a valid model|no healthy deployments|unexpected endpoint|invalid url|\Anot found\b|"
-    r"(?:unknown|no such) (?:endpoint|path|route|url)|\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
+    r"invalid model\b|not a (?:valid|chat) model|identifier is invalid|provider not provided|failed to load model|"
+    r"no healthy deployments|unexpected endpoint|invalid url|\Anot found\b|"
+    r"(?:unknown|no such) (?:endpoint|path|route|url|model)|\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT_FORMAT = re.compile(
-    r"tool|function|parameter|schema|format|json|grammar|support|keyword|unknown name|additional|pattern|"
-    r"max(?:Items|Length)",
+    r"tool|function|parameter|schema|\bformat|_format|json|grammar|structured|keyword|unknown name|additional.?prop|"
+    r"pattern|max(?:Items|Length)",
     re.IGNORECASE,
 )
 _SAYING = ("error", "errors", "detail", "message", "msg", "error_msg", "base_resp", "status_msg")
 """Keys under which servers report what is wrong, in order of precedence."""
+_NAMED_FIELD = re.compile(r'"(?:param|loc|field)": ("[^"]+"|\[[^\]]+\])')
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_code")
 _PAGE = re.compile(r"<(?:!doctype|html|head|body|title|h1)\b", re.IGNORECASE)
 _PAGE_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
@@ -60,10 +63,8 @@ def raise_reported(body: Any) -> None:
     found = _said(body) or ([body, json.dumps(error)] if (error := entry(body, "error")) else [])
     if not found:
         return
-    *around, message = found
+    *around, message = [*found[:-1], _message(found)]
     around.reverse()
-    raw = next((raw for each in around if (raw := entry(entry(each, "metadata"), "raw"))), "")
-    message = f"{message}: {raw}" if raw else message
     named = [entry(each, key) for each in around for key in _STATUS_KEYS]
     status = next((int(str(each)) for each in named if re.fullmatch("[45][0-9]{2}", str(each))), None)
     words = " ".join([*(str(each) for each in named if each), *(str(entry(each, "type")) for each in around), message])
@@ -76,15 +77,21 @@ def message_of(error: Exception) -> str:
     text = text_of(error)
     with suppress(ValueError, RecursionError):
         if said := _said(json.loads(text)):
-            return said[-1]
+            return _message(said)
     return page_text(text)
+
+
+def _message(said: list[Any]) -> str:
+    """Return an error's words, with those of the provider behind a gateway (OpenRouter)."""
+    behind = [words for each in said if (words := _said(entry(entry(each, "metadata"), "raw")))]
+    return ": ".join([said[-1], *(words[-1] for words in behind)])
 
 
 def page_text(text: str) -> str:
     """Return the text of an HTML page on one line; any other text unchanged."""
     if not _PAGE.search(text[:1000]):
         return text
-    return " ".join(_PAGE_MARKUP.sub(" ", text[:5_000]).split())
+    return " ".join(unescape(_PAGE_MARKUP.sub(" ", text[:5_000])).split())
 
 
 def _said(body: Any) -> list[Any]:
@@ -120,15 +127,17 @@ def is_about_format(error: Exception) -> bool:
 def is_permanent(error: Exception) -> bool:
     """Return whether no other mode helps: the prompt is too long or filtered, or the model or path does not exist."""
     said = text_of(error)
-    if any(pattern.search(said) for pattern in (_FINAL, _NOT_FOUND, SPENT)):
+    if any(pattern.search(said) for pattern in (_FINAL, FILTERED, _NOT_FOUND, SPENT)):
         return True
     return status_of(error) in (404, 405) and not is_about_format(error)  # as OpenRouter's may be
 
 
 def named_parameter(error: Exception) -> str:
-    """Return the request parameter named in an error's body; empty if there is none."""
-    body = getattr(error, "body", None)
-    return str(entry(entry(body, "error") or body, "param") or "")
+    """Return the request parameter that a field of an error's body names; empty if none does."""
+    with suppress(RecursionError):
+        if found := _NAMED_FIELD.search(json.dumps(getattr(error, "body", None))):
+            return found[1]
+    return ""
 
 
 def failed_generation(error: Exception) -> str | None:

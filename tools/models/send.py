@@ -55,6 +55,7 @@ from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import NO_KEY, PROXY_VARIABLE, ModelHandle, Options
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, limit_name, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
+from hopgraph.tools.prompts import clean
 
 ResultT = TypeVar("ResultT")
 _log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ _log = logging.getLogger(__name__)
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Describe a failure of the server or the connection in one line; return any other error as it is."""
     status, trouble = status_of(error), classify_failure(error)
-    detail = " ".join(redact(message_of(error), handle.model).split())[:300]
+    detail = " ".join(clean(redact(message_of(error), handle.model)).split())[:300]
     if status == 401:
         sent = getattr(handle.model, "openai_api_key", None)
         which = "check OPENAI_API_KEY" if is_openai(handle.model) else "check its provider's API key"

@@ -18,6 +18,8 @@ from hopgraph.tools.io.redact import redact
         "openai:sk-{secret}",
         "bm25:/data/gsk_{secret}/index",
         "the key xai-{secret} is unknown",
+        "openai:m?base_url=http://host/v1?key={secret}&max_tokens=9",
+        "https://host/v1?a=1&subscription-key={secret}",
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(text: str) -> None:
@@ -28,6 +30,14 @@ def test_keys_of_the_environment_and_of_the_model_are_taken_out(monkeypatch: pyt
     monkeypatch.setenv("SOME_API_KEY", "plain words as key")
     model = ChatOpenAI(model="m", api_key=SecretStr("another secret"))
     assert redact("plain words as key, another secret", model) == "[key], [key]"
+    monkeypatch.setenv("SOME_API_KEY", "with/slash=")
+    assert redact("with/slash=, with%2Fslash%3D") == "[key], [key]"
+
+
+def test_keys_in_custom_headers_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    headers = "X-Title: hopgraph\nX-Auth: Bearer plainwords\nX-Gateway: q8Zx71LmN0pRs\nno header"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", headers)
+    assert redact("hopgraph, plainwords, q8Zx71LmN0pRs") == "hopgraph, [key], [key]"
 
 
 @pytest.mark.parametrize(

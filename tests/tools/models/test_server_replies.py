@@ -17,7 +17,7 @@ from hopgraph.state import ModelError
 from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.models.send import FailedRequest, SendOptions, send
 from hopgraph.tools.models.tool_calls import ToolsRefusedError, ToolTurn, call_tools
 from support.servers.loopback import LoopbackServer
 
@@ -219,11 +219,23 @@ async def test_a_record_that_the_server_refuses_is_an_unusable_reply(code: str) 
         (200, {"message": '{"error": {"message": "No such key"}}', "code": 401}),
         (400, {"message": "Model 'm' is not loaded"}),
         (400, {"message": "m is not a valid model ID"}),
+        (400, {"message": "m is not a chat model"}),
+        (400, {"message": "No such model m or task"}),
+        (400, {"message": "The provided model identifier is invalid."}),
+        (400, {"message": "m is no longer offered", "code": "model_decommissioned"}),
+        (400, {"message": "Multiple models are loaded. Please specify a model."}),
+        (400, {"message": "User location is not supported for the API use."}),
+        (404, {"message": "models/m is not found for API version v1, or is not supported. See its supported methods."}),
+        (404, {"message": "Unable to access model m. Visit the list of supported models for more information."}),
+        (404, {"message": "This is not supported in the v1/chat/completions endpoint"}),
+        (404, {"message": "The given endpoint does not exist, please retry after checking its name"}),
         (400, {"message": "Content Exists Risk"}),
         (400, {"message": "Please reduce the length of the messages"}),
         (400, {"message": "Range of input length should be [1, 30720]"}),
         (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000"),
         (413, {"message": "Request too large for m on tokens per minute", "code": "rate_limit_exceeded"}),
+        (400, {"message": "Your request exceeded model token limit: 8192 (requested: 9000)"}),
+        (400, {"message": "length of prompt_tokens (9000) must be less than max_seq_len (8192)."}),
     ],
 )
 async def test_what_will_not_change_is_asked_for_once(status: int, error: Any) -> None:
@@ -269,6 +281,9 @@ async def test_an_error_of_any_form_is_shown_as_its_words(status: int, body: Any
         (200, {"choices": []}),
         (200, None),
         (413, {"error": {"message": "Rate limit reached: Limit 9, Used 8, Requested 2."}}),
+        (498, {"error": {"message": "Flex tier capacity exceeded"}}),
+        (430, {"error": {"message": "Too many requests"}}),
+        (400, {"error": {"message": "ThrottlingException: Too many tokens, please wait before trying again."}}),
         (400, {"error": {"message": "Provider is at capacity"}}),
     ],
 )
@@ -291,6 +306,7 @@ async def test_what_a_server_never_does_is_no_outage(status: int, trouble: str) 
         "The schema of a string has maxLength, which is not allowed",
         "Invalid parameter for model m: json_schema",
         "For model m, json_schema is deprecated",
+        "Unknown parameter for model m: response_format; for more information see its supported parameters",
     ],
 )
 async def test_words_on_a_model_and_lengths_may_be_about_the_format(words: str) -> None:
@@ -456,9 +472,17 @@ async def test_a_model_that_only_streams_is_asked_for_streams(words: str, caplog
     assert len(caplog.messages) == 1
 
 
-async def test_a_parameter_that_only_the_bodys_field_names_is_left_out() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"param": "seed"},
+        {"details": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]},
+        {"details": [{"fieldViolations": [{"field": "seed", "description": "Cannot find field."}]}]},
+    ],
+)
+async def test_a_parameter_that_only_the_bodys_field_names_is_left_out(fields: dict[str, Any]) -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
-        return refused(400, "Unsupported parameter", param="seed") if "seed" in body else completion(TEXT)
+        return refused(400, "Unsupported parameter", **fields) if "seed" in body else completion(TEXT)
 
     _, seen = await ask(answer, times=2)
     assert ["seed" in body for body in seen] == [True, False, False]
@@ -513,6 +537,16 @@ async def test_what_a_refused_system_message_says_begins_the_first_message_of_th
         (400, {"message": "API key not valid. Please pass a valid API key."}, "refusal"),
         (403, {"message": "Insufficient funds"}, "refusal"),
         (429, {"message": "Insufficient balance, please recharge"}, "refusal"),
+        (429, {"message": "余额不足或无可用资源包,请充值。"}, "refusal"),
+        (
+            429,
+            {"message": "Your team has used all available credits or reached its monthly spending limit."},
+            "refusal",
+        ),
+        (400, {"message": "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0"}, "refusal"),
+        (400, {"message": "Please make sure your account is in good standing.", "code": "Arrearage"}, "refusal"),
+        (403, {"message": "m requires moderation. Your input was flagged for violence"}, ""),
+        (424, {"message": "Prompt blocked due to security configurations"}, ""),
         (400, {"message": "The prompt exceeds the context window"}, ""),
         (500, {"message": "the request exceeds the available context size"}, ""),
     ],
@@ -556,6 +590,33 @@ async def test_a_wait_of_hours_is_not_waited_for_but_told(retry_after: str) -> N
         await ask(lambda body, number: JSONResponse(limited, 429, {"retry-after": retry_after}))
     assert caught.value.trouble == "outage"
     assert retry_after != "7200" or "2:00:00" in str(caught.value)
+
+
+class NotedError(Exception):
+    """Ends a request in place of a wait."""
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        ({"message": "Too many requests, please try again after 3 seconds"}, 3),
+        ({"message": "Slow down: please wait 10 seconds"}, 10),
+        ({"message": "Slow down", "retry_after": 7}, 7),
+    ],
+)
+async def test_a_wait_in_an_errors_words_or_fields_is_waited_for(error: Any, seconds: float) -> None:
+    def note(failed: FailedRequest) -> None:
+        raise NotedError(failed.wait)
+
+    with pytest.raises(NotedError) as noted:
+        await ask(lambda body, number: JSONResponse({"error": error}, 429), on_retry=note)
+    assert noted.value.args == (seconds,)
+
+
+async def test_a_wait_in_headers_within_the_body_is_told() -> None:
+    error = {"message": "Slow down", "metadata": {"headers": {"X-RateLimit-Reset": "99999999999999"}}}
+    with pytest.raises(ModelError, match="asks to wait 30 days"):
+        await ask(lambda body, number: JSONResponse({"error": error}, 429))
 
 
 def events(*values: Any, end: str = "\n\n", last: str = "data: [DONE]\n\n") -> str:
@@ -705,6 +766,20 @@ async def test_a_page_in_place_of_a_reply_is_shown_as_its_text(page: str) -> Non
     with pytest.raises(ModelError, match=r"Log in Who are you|upstream is gone") as caught:
         await ask(lambda body, number: Response(page, media_type="text/html"), retries=0)
     assert "<" not in str(caught.value)
+
+
+async def test_what_the_provider_behind_a_gateway_said_is_shown() -> None:
+    """Of any status, and also where it is a body of its own."""
+    raw = json.dumps({"error": {"message": "The \x1bprompt exceeds the context window"}})
+    with pytest.raises(ModelError, match=r"^1 requests.*error: The prompt exceeds"):
+        await ask(lambda body, number: refused(400, "Provider returned error", metadata={"raw": raw}))
+
+
+async def test_endless_redirects_are_named() -> None:
+    with pytest.raises(ModelError, match="redirects"):
+        await ask(
+            lambda body, number: Response(status_code=307, headers={"location": "/v1/chat/completions"}), retries=0
+        )
 
 
 @pytest.mark.parametrize("continuation", ["", " Köln"])
