@@ -283,7 +283,10 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
             kind = f"the class {given.__name__}" if isinstance(given, type) else type(cast("object", given)).__name__
             raise SettingsError(f"context must be a {cls.__name__}, a dict or None, not {kind}")
         if isinstance(given, Mapping) and "hopgraph" not in (settings := cast("Mapping[str, Any]", given)):
-            return {**options, "context": begin_run(make_settings(cls, settings), cls)}
+            # ag-ui-langgraph copies `config["configurable"]`, such as `thread_id`, into the context.
+            copied = (config or {}).get("configurable") or {}
+            own = {name: each for name, each in settings.items() if name not in copied or setting_like(name, cls)}
+            return {**options, "context": begin_run(make_settings(cls, own), cls)}
         if isinstance(given, Context) and host is None:  # `model_copy` checks nothing
             given = make_settings(type(given), explicit_settings(given))
         return {**options, "context": begin_run(cast("object", given), cls)}

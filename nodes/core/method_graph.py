@@ -134,11 +134,10 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         if inner:
             changed = self._subgraph(outer).replace_node(inner, node, **options)
             return self._replace_subgraph(outer, changed)
-        order = [*self.nodes]
+        order = [*self.nodes]  # drawn where it was
         self.nodes.pop(self.nodes.pop(name).error_handler_node or "", None)
         self.add_node(name, node, **{**self._options[name], **options})
-        placed = dict.fromkeys([*order, *self.nodes])  # drawn where it was
-        self.nodes = {each: self.nodes[each] for each in placed if each in self.nodes}
+        self.nodes = {each: self.nodes[each] for each in dict.fromkeys([*order, *self.nodes]) if each in self.nodes}
         return self
 
     def insert_between(self, source: str, target: str, node: Any, name: str = "", **options: Any) -> Self:

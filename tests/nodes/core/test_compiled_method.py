@@ -186,6 +186,16 @@ def test_a_setting_that_nothing_would_read_is_refused(call: Any) -> None:
         call()
 
 
+def test_a_context_that_repeats_the_config_is_accepted() -> None:
+    """As ag-ui-langgraph passes it, and CopilotKit with it."""
+    graph = migres.build().compile(checkpointer=InMemorySaver())
+    copied = {"thread_id": "1", "max_llm_calls": 1}
+    assert graph.invoke(QUESTION, {"configurable": copied}, context=copied)["usage"]["llm_calls"] == 1
+    for wrong in ({"thread_id": "1", **MISSPELT}, {"tone": "friendly"}):
+        with pytest.raises(SettingsError, match=r"is unknown|is a setting"):
+            graph.invoke(QUESTION, {"configurable": {"thread_id": "1", **MISSPELT}}, context=wrong)
+
+
 @pytest.mark.parametrize("given", ["Who?", 3, [("user", "Who?")]])
 def test_an_input_of_another_kind_is_one_line(given: Any) -> None:
     for graph, key in ((migres.graph, "question"), (chat.graph, "messages")):
