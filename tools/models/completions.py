@@ -34,7 +34,9 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send,
 )
+from hopgraph.tools.models.server_replies import read_usage
 from hopgraph.tools.models.structured import is_openai
+from hopgraph.tools.models.tokens import count_tokens
 from hopgraph.tools.prompts import escape, format_block
 
 WRITTEN = "log_probabilities"
@@ -210,19 +212,21 @@ class _Endpoint:
 
     async def _write(self, request: TextRequest, prompt: str) -> ModelReply:
         """Let the model continue; special tokens are part of the text, unless there is a stop sequence."""
+        more = {"stop": [*request.stop]} if request.stop else {"logprobs": request.top, "skip_special_tokens": False}
+        reply = await self._post({"prompt": prompt, "max_tokens": request.max_tokens, **more})
+        text = reply["choices"][0]["text"] or ""
+        estimated = {"prompt_tokens": count_tokens(prompt), "completion_tokens": count_tokens(text)}
+        usage = read_usage(reply) or estimated
         if request.stop:
-            reply = await self._post({"prompt": prompt, "max_tokens": request.max_tokens, "stop": [*request.stop]})
-            said, usage = WrittenText(text=escape(reply["choices"][0]["text"])), reply["usage"]  # as it is unescaped
+            said = WrittenText(text=escape(text))  # as it is unescaped
             return ModelReply(said.model_dump_json(), "", usage["prompt_tokens"], usage["completion_tokens"])
-        body = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
-        reply = await self._post({**body, "skip_special_tokens": False})
         logprobs = self._logprobs(reply)
         if "content" in logprobs:  # llama.cpp
             read = [(e["token"], e["logprob"], e["top_logprobs"]) for e in logprobs["content"]]
             read = [(text, each, {one["token"]: one["logprob"] for one in top}) for text, each, top in read]
         else:
             read = [*zip(*(logprobs[key] for key in ("tokens", "token_logprobs", "top_logprobs")), strict=True)]
-        return _as_reply([TokenLogprob(text=text, logprob=each, top=top) for text, each, top in read], reply["usage"])
+        return _as_reply([TokenLogprob(text=text, logprob=each, top=top) for text, each, top in read], usage)
 
     def _logprobs(self, reply: Any) -> Any:
         if logprobs := reply["choices"][0].get("logprobs"):

@@ -43,16 +43,16 @@ _ENDS = {
 }
 _CLOSING = re.compile(r"(?:\s|[`\])}]|</?\w{1,30}>|<\|\w{1,30}\|>)*+")
 _DECODER = json.JSONDecoder(strict=False)
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
-_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\'\\/bfnrt]))')
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
 """Maximum characters read; no step asks for a tenth of that."""
 _DEEPEST, _MAX_INNER = 4, 50
 """How far in an object a record is looked for, and in how many objects: models write one as if it were a call."""
 _NO_NAME = re.compile(r"[\W_]")
 _TAGGED = re.compile(
-    r"<(?:parameter=|parameter name=\"?|arg_key>)?\s{0,5}(?P<name>\w{1,50})\"?(?:>|</arg_key>\s{0,5}<arg_value>)"
-    r"(?P<value>[^<]*)</(?:parameter|arg_value|(?P=name))>"
+    r"<(?:[^\s<>]{0,20}parameter(?:=| name=\"?)|arg_key>)?\s{0,5}(?P<name>\w{1,50})\"?"
+    r"(?:(?:\s[^<>]{0,50})?>|</arg_key>\s{0,5}<arg_value>)(?P<value>[^<]*)</(?:[^\s<>]{0,20}parameter|arg_value|(?P=name))>"
 )
 """A field as an element, in the tool calls of Qwen and GLM, and of models that answer in XML."""
 _LONG_REPLY = 10_000
@@ -84,6 +84,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     an object that fits, the class method `read_paper_form` of a schema that has one makes an object of the text, or
     None; else UnusableReplyError.
     """
+    text = text.replace('<|"|>', '"')  # Gemma's quotes
     whole = _decoded(text) if text.lstrip()[:1] == '"' else text  # arguments of a tool that were encoded twice
     content, found = _outside_reasoning(whole if isinstance(whole, str) else text)
     if not content:

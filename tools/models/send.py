@@ -129,8 +129,10 @@ _NOT_JSON = "the reply is not a JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """The config of every request: what is traced is not streamed."""
 _PROBLEMS = {
-    "the server's content filter stopped the reply": re.compile("filter|safety|recitation|prohibited|blocklist|spii"),
-    _TRUNCATED: re.compile("length|limit|max.*tokens"),
+    "the server's content filter stopped the reply": re.compile(
+        "filter|safety|sensitive|guardrail|refus|recitation|prohibited|blocklist|spii"
+    ),
+    _TRUNCATED: re.compile("length|limit|max.*tokens|context"),
     _BROKEN_OFF: re.compile("error|abort|cancel|interrupt|insufficient"),
 }
 """Ours → words in the finish reasons of providers, in lower case."""
@@ -348,7 +350,7 @@ def _is_whole(text: str, metadata: Mapping[str, Any]) -> bool:
     """Return whether a streamed reply came to its end, by what it says of that, or as its record is complete."""
     reason = _ended_by(metadata)
     problem = _problem(reason)
-    return is_complete(text) or problem == _TRUNCATED or bool(text and reason and problem != _BROKEN_OFF)
+    return is_complete(text) or problem == _TRUNCATED or bool(text.strip() and reason and problem != _BROKEN_OFF)
 
 
 @dataclass
@@ -356,17 +358,15 @@ class _Written:
     """The part of a reply that has arrived; adding each chunk to the rest would copy and parse all before it."""
 
     content: list[str] = field(default_factory=list[str])
-    arguments: list[str] = field(default_factory=list[str])  # of the first function that is called
+    arguments: dict[Any, str] = field(default_factory=dict[Any, str])  # of each function that is called
     others: list[AIMessage] = field(default_factory=list[AIMessage])
     """The chunks without both."""
-    call: Any = None
     size = told = 0
 
     def add(self, chunk: AIMessage) -> bool:
         """Add a chunk; return whether enough is new to pass on: anything, or a quarter more of a long reply."""
         for each in getattr(chunk, "tool_call_chunks", ()):
-            self.call = each["index"] if self.call is None else self.call
-            self.arguments += [each["args"] or ""] if each["index"] == self.call else []
+            self.arguments[each["index"]] = self.arguments.get(each["index"], "") + (each["args"] or "")
             self.size += len(each["args"] or "")
         self.content.append(chunk.text)
         self.size += len(chunk.text)
@@ -378,7 +378,7 @@ class _Written:
 
     def text(self) -> str:
         """Return the text that should hold the object, as `reply_text` does."""
-        content, arguments = "".join(self.content), "".join(self.arguments)
+        content, arguments = "".join(self.content), "\n".join(reversed(self.arguments.values()))
         return arguments if arguments.strip(" {}") or not content else content
 
     def message(self) -> AIMessage:

@@ -18,14 +18,16 @@ from hopgraph.tools.io.server_errors import entry, page_text, raise_reported
 
 Json = dict[str, Any]
 _IS_STREAM = re.compile(rb'"stream":\s*true')
-_FIELD = re.compile(r"(?P<name>data|error|event|id|retry)(?::|\Z) ?(?P<value>.*)|:.*")
+_FIELD = re.compile(r"(?P<name>data|error|event|id|retry)(?::|\Z) ?(?:data: ?)*(?P<value>.*)|:.*")
 _DONE = "[DONE]"
 _WRAPPERS = ("data", "result", "response")
 """Keys under which gateways put a whole reply."""
-_UNSAID = frozenset({"thinking", "reasoning", "redacted_thinking"})
+_UNSAID = frozenset({"thinking", "reasoning", "redacted_thinking", "refusal"})
 """Types of parts that are no content."""
+_REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details")
+_ARGUMENTS = ("arguments", "parameters", "input", "args")
 _PART = frozenset({"type", "text", "content", "annotations", "citations", "index", "id"})
-_PASSED_ON = ("id", "model", "created", "system_fingerprint", "service_tier")
+_PASSED_ON = ("id", "model", "system_fingerprint", "service_tier")
 _COUNTS = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
     "completion_tokens": ("completion_tokens", "output_tokens"),
@@ -44,7 +46,7 @@ async def _as_stream(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     usage: Json | None = None
     async for value in _values(pieces):
         if value != _DONE:
-            usage = _usage(value) or usage
+            usage = read_usage(value) or usage
             if said := _Said.of(value):
                 yield _event(_reply(value, {"delta": said.message(), "finish_reason": said.finish}))
             continue
@@ -66,13 +68,14 @@ async def _as_whole(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for value in _values(pieces):
         if value == _DONE:
             break
-        usage = _usage(value) or usage
+        usage = read_usage(value) or usage
         if said := _Said.of(value):
             whole = whole.add(said) if whole else said
     if not whole:
         raise UnreadableReplyError("it has no choices")
-    if not (whole.content or whole.calls or whole.refusal) and "length" not in (whole.finish or ""):
-        whole.content = whole.reasoning  # of servers that take all for reasoning where a model does not mark it
+    if not (whole.content.strip() or whole.calls or whole.refusal) and "length" not in (whole.finish or ""):
+        # of servers that take all for reasoning where a model does not mark it
+        whole.content = whole.reasoning or whole.content
     whole.content = _decoded(whole.content)
     for call in whole.calls.values():
         arguments = _decoded(call["function"]["arguments"])
@@ -84,7 +87,7 @@ async def _as_whole(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _reply(value: Any, choice: Json) -> Json:
-    head = {name: value[name] for name in _PASSED_ON if entry(value, name) is not None}
+    head = {name: value[name] for name in _PASSED_ON if isinstance(entry(value, name), str)}
     return {**head, "choices": [{"index": 0, **choice}]}
 
 
@@ -124,11 +127,11 @@ def _parsed(lines: list[str]) -> list[Any]:
     """Parse lines as one value, or else each by itself."""
     text = "\n".join(lines)
     try:
-        return [_unwrapped(json.loads(text))]
+        return [_unwrapped(json.loads(text, strict=False))]
     except (ValueError, RecursionError):
         pass
     try:
-        return [_DONE if each.lstrip().startswith(_DONE) else _unwrapped(json.loads(each)) for each in lines]
+        return [_DONE if each.lstrip().startswith(_DONE) else _unwrapped(json.loads(each)) for each in lines if each]
     except (ValueError, RecursionError):
         raise UnreadableReplyError(f"{page_text(text):.200}") from None
 
@@ -166,10 +169,11 @@ class _Said:
         said = {"content": said} if isinstance(said, str) else said
         calls = _listed(entry(said, "tool_calls") or entry(said, "function_call") or [])
         read = [_call(each, number) for number, each in enumerate(calls)]
+        content = entry(said, "content")
         return cls(
-            _text(entry(said, "content")),
-            _text(entry(said, "reasoning_content") or entry(said, "reasoning")),
-            _text(entry(said, "refusal")),
+            _text(content),
+            _text(_first(said, _REASONING)),
+            _text(_first(said, ("refusal",)) or [entry(each, "refusal") for each in _listed(content)]),
             {each["index"]: each for each in read},
             str(entry(choice, "finish_reason") or "") or None,
         )
@@ -189,15 +193,20 @@ class _Said:
 
 def _call(given: Any, number: int) -> Json:
     function, index = entry(given, "function") or given, _count(entry(given, "index"))
-    arguments = entry(function, "arguments")
+    arguments, identity = _first(function, _ARGUMENTS), entry(given, "id")
     text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
     named = {"name": str(entry(function, "name") or ""), "arguments": text}
     return {
         "index": number if index is None else index,
-        "id": entry(given, "id"),
+        "id": identity if identity is None else str(identity),
         "type": "function",
         "function": named,
     }
+
+
+def _first(value: Any, keys: tuple[str, ...]) -> Any:
+    """Return what an object has under the first of the keys; None if under none."""
+    return next((found for key in keys if (found := entry(value, key)) not in (None, "")), None)
 
 
 def _text(content: Any) -> str:
@@ -223,7 +232,7 @@ def _decoded(text: str) -> str:
     return text
 
 
-def _usage(value: Any) -> Json | None:
+def read_usage(value: Any) -> Json | None:
     """Return the counts of tokens, 0 for one that cannot be read; None without any."""
     usage = entry(value, "usage")
     counts = {

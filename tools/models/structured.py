@@ -190,9 +190,10 @@ def _with_format(model: Any, response_format: Mapping[str, object]) -> Bound:
 
 
 def reply_text(message: AIMessage) -> str:
-    """Return the text that should hold the object: the called function's arguments, else the content."""
-    if message.tool_calls and (message.tool_calls[0]["args"] or not message.text):
-        return json.dumps(message.tool_calls[0]["args"])
+    """Return the text that should hold the object: the arguments of all calls, the first one last, else the content."""
+    called = [json.dumps(each["args"]) for each in reversed(message.tool_calls) if each["args"]]
+    if message.tool_calls and (called or not message.text):
+        return "\n".join(called) or "{}"
     if message.invalid_tool_calls and message.invalid_tool_calls[0]["args"]:
         return message.invalid_tool_calls[0]["args"]
     older: Any = message.additional_kwargs.get("function_call")  # before there were several calls

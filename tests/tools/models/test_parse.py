@@ -51,6 +51,11 @@ GOOD = '{"answer": {"text": "Lima"}}'
         '<tool_call><function=Reply><parameter=answer>{"text": "Lima"}</parameter></function></tool_call>',
         '<tool_call>Reply\n<arg_key>answer</arg_key>\n<arg_value>{"text": "Lima"}</arg_value></tool_call>',
         '<answer>{"text": "Lima"}</answer>',
+        '<answer type="object">{"text": "Lima"}</answer>',
+        '<invoke name="Reply"><parameter name="answer" string="false">{"text": "Lima"}</parameter></invoke>',
+        '<\uff5cDSML\uff5cparameter name="answer" string="false">{"text": "Lima"}</\uff5cDSML\uff5cparameter>',
+        '<|tool_call>call:Reply{answer:{text:<|"|>Lima<|"|>}}<tool_call|>',
+        r"""{"answer": {"text": "Lima"}, "notes": ["it\'s the capital"]}""",
     ],
 )
 def test_usual_wrappings_are_understood(said: str) -> None:

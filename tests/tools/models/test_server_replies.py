@@ -42,9 +42,12 @@ def completion(content: Any = None, *, finish: str = "stop", usage: Any = None, 
     }
 
 
+def made_call(arguments: Any) -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": "Known", "arguments": arguments}}
+
+
 def call(arguments: Any, content: Any = None) -> dict[str, Any]:
-    made = {"id": "1", "type": "function", "function": {"name": "Known", "arguments": arguments}}
-    return completion(content, finish="tool_calls", tool_calls=[made])
+    return completion(content, finish="tool_calls", tool_calls=[made_call(arguments)])
 
 
 def refused(status: int, message: str, **more: Any) -> tuple[int, Any]:
@@ -130,8 +133,17 @@ async def ask(
         completion({"type": "text", "text": TEXT}),
         completion([RECORD]),
         completion(TEXT, role="model"),
+        completion(None, tool_calls=[{"id": 7, "function": {"name": "Known", "parameters": RECORD}}]),
+        completion(None, tool_calls=[{"type": "tool_use", "name": "Known", "input": RECORD}]),
+        completion(None, tool_calls=[made_call(""), made_call(TEXT)]),
+        completion(None, tool_calls=[made_call(TEXT), made_call('{"thought": "none"}')]),
+        completion(None, tool_calls=[made_call('{"thought": "none"}'), made_call(TEXT)]),
+        completion('<|tool_call>call:Known{knowledge:<|"|>Am Rhein.<|"|>}<tool_call|>'),
+        completion("\n\n", reasoning_content=TEXT),
+        completion("", reasoning_details=[{"type": "reasoning.text", "text": TEXT}]),
         completion(None, reasoning_content=TEXT),
         completion("", reasoning=TEXT),
+        {**completion(TEXT), "id": 7, "created": "1", "model": None, "system_fingerprint": {}},
         {"choices": [{"text": TEXT}]},
         {"choices": [{"delta": {"content": TEXT}}]},
         {"code": 0, "data": completion(TEXT)},
@@ -154,6 +166,22 @@ async def test_a_record_that_is_cut_off_is_never_mended(finish: str) -> None:
     assert said.problem
     said, _ = await ask(lambda body, number: completion(f'{{"knowledge": "draft"}} no: {TEXT[:-2]}', finish=finish))
     assert said.problem
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (completion([{"type": "refusal", "refusal": "I will not."}]), "the model refused: I will not."),
+        (completion("", finish="sensitive"), "filter"),
+        (completion("", finish="guardrail_intervened"), "filter"),
+        (completion("", finish="refusal"), "filter"),
+        (completion('{"knowledge": "Am', finish="model_context_window_exceeded"), "cut off"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_reply_without_a_record_says_why(reply: Any, problem: str, streamed: bool) -> None:
+    said, _ = await ask(lambda body, number: reply, streamed=streamed)
+    assert problem in said.problem
 
 
 @pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])
@@ -698,6 +726,10 @@ STREAMS = {
     "CR": events(*PIECES, STOP, end="\r\r"),
     "one line each": events(*PIECES, STOP, end="\n"),
     "BOM": "\ufeff" + events(piece({"content": TEXT}), STOP),
+    "empty data": "data:\n\n" + events(*PIECES, STOP),
+    "data twice": events(*PIECES, STOP).replace("data: ", "data: data: "),
+    "raw line breaks": json.dumps({**completion(TEXT), "note": "-"}).replace('"-"', '"a\tb\nc"'),
+    "calls": events(called(index=0, arguments=""), called(index=1), piece({}, "tool_calls")),
     "names, ids and comments": ": ping\n\nevent: x\nid: 1\nretry: 9\n" + events(*PIECES, STOP) + ": end\n\n",
     "lines of JSON": "\n".join(map(json.dumps, [*PIECES, STOP])),
     "a whole reply": json.dumps(completion(TEXT), indent=1),
@@ -780,6 +812,31 @@ async def test_endless_redirects_are_named() -> None:
         await ask(
             lambda body, number: Response(status_code=307, headers={"location": "/v1/chat/completions"}), retries=0
         )
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 10.0, "completion_tokens": "5"}, (10, 5)),
+        ({"prompt_tokens": None, "completion_tokens": None}, (3, 2)),
+        ({"total_tokens": 700}, (3, 2)),
+        (None, (3, 2)),
+    ],
+)
+@pytest.mark.parametrize("text", ["Am Rhein", None])
+async def test_a_written_text_is_read_whatever_its_counts(
+    text: str | None, usage: Any, counted: tuple[int, int]
+) -> None:
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        await JSONResponse({"choices": [{"text": text}], "usage": usage})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        request = TextRequest(prompt="Wo ist Köln", stop=("?",))
+        said = await complete(handle, MESSAGES, request, SendOptions(parallel=1, retries=0))
+    assert said.text == json.dumps({"text": text or ""}, separators=(",", ":"))
+    assert said.prompt_tokens == counted[0]
+    assert said.completion_tokens == (counted[1] if text or counted[1] == 5 else 0)
 
 
 @pytest.mark.parametrize("continuation", ["", " Köln"])
