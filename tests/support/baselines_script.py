@@ -1,4 +1,4 @@
-"""What a model says in runs of the baselines that read or answer at once: one film, its director and her town."""
+"""Scripted replies for the baselines with a single retrieval: one film, its director and her town."""
 
 import json
 import re
@@ -89,7 +89,7 @@ ROLES: dict[str, list[str]] = {
 
 
 class Rated:
-    """A reranker that gives each text the score that a rule says."""
+    """A reranker that scores texts by a function."""
 
     name = "rated"
     threshold: float | None = 0.0
@@ -102,7 +102,7 @@ class Rated:
 
 
 def by_title(text: str) -> float:
-    """Know which passages matter."""
+    """Score the relevant passages high."""
     return {"Ada Brink": 2.0, "Night Harbour": 1.0}.get(text.split("\n")[0], -1.0)
 
 
@@ -111,7 +111,7 @@ def titles(prompt: str) -> list[str]:
 
 
 def read(prompt: str) -> str:
-    """Answer from the person's passage; without passages from own knowledge; with others only, the film's director."""
+    """Answer from the person's passage, from memory without passages, or else with the film's director."""
     shown = titles(prompt)
     if "<passages>" in prompt and "Ada Brink" not in shown:
         used = [shown.index("Night Harbour") + 1] if "Night Harbour" in shown else []
@@ -131,18 +131,18 @@ def think(prompt: str) -> str:
 
 
 def rewrite(prompt: str) -> str:
-    """Write what the passages say of the film and the person, after the document as it is."""
+    """Return the document, followed by the passages' facts about the film and the person."""
     facts = [fact for title, fact in (("Night Harbour", DIRECTED), ("Ada Brink", BORN)) if title in titles(prompt)]
     return json.dumps({"passage": " ".join(dict.fromkeys([DIRECTED] * (DIRECTED in prompt) + facts))})
 
 
 def propose(prompt: str) -> str:
-    """Answer from the only passage: the film's proposes its director."""
+    """Answer from the only passage; the film's gives its director."""
     return sampled("Ada Brink", used=[[1]])[0] if titles(prompt) == ["Night Harbour"] else read(prompt)
 
 
 def score(prompt: str) -> str:
-    """Find the right answer likely, whatever the passage."""
+    """Give the right answer a high probability with any passage."""
     likely = "<continuation>\nTallinn\n</continuation>" in prompt
     return json.dumps({"tokens": [{"text": " x", "logprob": -0.2 if likely else -2.0}]})
 
@@ -154,7 +154,7 @@ def ask_next(prompt: str) -> str:
 
 
 def sampled(*answers: str, reasons: Sequence[str] = (), used: Sequence[Sequence[int]] = ()) -> list[str]:
-    """Write the replies of samples."""
+    """Return the replies of several samples."""
     reasons, used = reasons or [BORN] * len(answers), used or [[]] * len(answers)
     return [
         json.dumps({"reasoning": reason, "answer": answer, "used_passages": numbers})
@@ -178,7 +178,7 @@ def replies(**other: Any) -> dict[str, Any]:
 
 
 def labels_in(folder: Path, *labels: str, **origin: str) -> str:
-    """Write labelled questions, each like QUESTION with one word more than the one before."""
+    """Write labelled questions, each QUESTION with one more word than the previous one."""
     words = ["", " then", " then again", " then again elsewhere"]
     records = [{"question": f"{QUESTION}{more}", "label": each, **origin} for more, each in zip(words, labels)]  # noqa: B905
     path = folder / "labels.jsonl"

@@ -1,4 +1,4 @@
-"""What a model says in a run of BlendFilter: eleven calls, one film, its director and her town."""
+"""Scripted replies for BlendFilter: eleven calls, one film, its director and her town."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def reason(_prompt: str) -> str:
 
 
 def read(prompt: str) -> str:
-    """Answer from the passages that were kept, of which one should be the director's."""
+    """Answer from the kept passages, one of which should be the director's."""
     shown = titles(prompt)
     if "Ada Brink" not in shown:
         return json.dumps({"reasoning": A_EX, "answer": "her home town", "used_passages": [1]})

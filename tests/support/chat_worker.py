@@ -1,4 +1,4 @@
-"""A chat in a process of its own, which a test kills: `chat_worker.py PLACE USER THREAD MODEL QUESTION`."""
+"""A chat in a separate process, which a test kills: `chat_worker.py PLACE USER THREAD MODEL QUESTION`."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from hopgraph.tools.apps.server.threads import open_threads
 
 
 async def talk(place: str, user: str, thread: str, model: str, question: str) -> None:
-    """Run a turn; write the name of each step as it happens, until it ends.
+    """Run a turn and print the name of each step as it happens.
 
     A step begins when the checkpoint before it is written, which by default (`durability="async"`) may come later.
     """

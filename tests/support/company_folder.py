@@ -1,4 +1,4 @@
-"""The folder of a company that does not exist: files of 22 kinds, and questions that one of them answers."""
+"""A fictitious company's folder with files in 22 formats, and questions that one of them answers."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from support.made_documents import Part, draw_pdf, make_pdf, write_document
 
 
 class Question(NamedTuple):
-    """A question, where it is answered, and what the row or sentence there has."""
+    """A question, the file that answers it, and the content of the row or sentence there."""
 
     text: str
     source: str
@@ -59,7 +59,7 @@ QUESTIONS = [
 
 
 def write_company(folder: Path) -> list[Path]:
-    """Write the files, of which many say nothing that is asked for; the same ones every time."""
+    """Write the files, many of them irrelevant to the questions; deterministic."""
     for name in ("sales", "verkauf", "finance", "it", "hr/travel", "products", "legal", "mail", "lab", "personal"):
         (folder / name).mkdir(parents=True)
     for name in ("werk", "japan", "minutes", "reports"):

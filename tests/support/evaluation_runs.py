@@ -1,4 +1,4 @@
-"""Hand-made evaluation runs of one method, unless others are named, whose outcomes have retrieved nothing."""
+"""Hand-made evaluation runs, by default of one method, whose outcomes have no retrieved passages."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,13 +11,13 @@ from support import hand_made_runs
 
 
 def outcome(name: str, answer: str = "", *, method: str = "one_step", **fields: Any) -> Outcome:
-    """An outcome as a method would give it; with `error` a failure."""
+    """Return an outcome; with `error`, a failure."""
     given: dict[str, Any] = {"usage": None if fields.get("error") else hand_made_runs.usage(1), **fields}
     return hand_made_runs.outcome(method, name, answer, **{"retrieved": (), **given})
 
 
 def citation(passage: str, quote: str, title: str = "", kind: str = "passage") -> Citation:
-    """A citation; where the quote stands in the passage plays no part here."""
+    """Return a citation, with dummy offsets."""
     made = {"passage_id": passage, "title": title, "quote": quote, "start": 0, "end": len(quote), "kind": kind}
     return cast("Citation", made)
 
@@ -37,7 +37,7 @@ def written_run(
 
 
 def results(out: Path) -> dict[Any, Any]:
-    """What a run finished, each question once, but for times, places and the share of the cache."""
+    """Return the outcomes of a run without times, paths and cache counts."""
     reader, found = RunReader(out), dict[Any, Any]()
     for method in reader.manifest.methods:
         assert len(list(reader.outcomes(method))) == len(reader.latest(method))

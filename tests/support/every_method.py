@@ -1,4 +1,4 @@
-"""Every method for a test: the papers' own at once, the baselines among the slow tests."""
+"""Every method as a test parameter, with the baselines marked slow."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A clock for budgets with a deadline: its time passes only where a test lets it."""
+"""A clock for budgets with a deadline that advances only when a test says so."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class FakeClock:
         monkeypatch.setattr(asyncio, "timeout", self._timeout)
 
     def run_out(self) -> float:
-        """Let time pass to the next timeout that is under way; return seconds to wait that only it ends."""
+        """Advance to the next pending timeout; return a number of seconds to wait that only the timeout ends."""
         self.now = min(each.end for each in self._pending)
         for each in self._pending:
             if each.end <= self.now:

@@ -1,4 +1,4 @@
-"""Evaluation runs that are written by hand, so that every figure in their tables is known beforehand."""
+"""Hand-made evaluation runs, so that every number in their tables is known in advance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,14 +21,14 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 
 
 def question(name: str, answer: str, kind: str = "bridge", gold: Sequence[str] = ("g1", "g2")) -> EvalQuestion:
-    """Make a question whose gold passages have their ids in upper case as titles."""
+    """Return a question whose gold titles are the upper-case gold ids."""
     titles = tuple(each.upper() for each in gold)
     contexts = tuple(ContextPassage(each, each.upper(), f"Text of {each}.") for each in gold)
     return EvalQuestion(name, f"What is {name}?", (answer,), kind, tuple(gold), titles, contexts=contexts)
 
 
 def usage(calls: int = 2, retrievals: int = 1, parse_failures: int = 0) -> Usage:
-    """Make the totals of a question: 100 tokens of prompt and 10 of reply for each call."""
+    """Return the usage of a question: 100 prompt tokens and 10 completion tokens per call."""
     return Usage(
         llm_calls=calls,
         cached_calls=0,
@@ -43,7 +43,7 @@ def usage(calls: int = 2, retrievals: int = 1, parse_failures: int = 0) -> Usage
 
 
 def outcome(method: str, name: str, answer: str, retrieved: Sequence[str] = ("g1", "g2"), **fields: Any) -> Outcome:
-    """Make what came of a question."""
+    """Return the outcome of a question."""
     made = Outcome(
         method=method,
         id=name,
@@ -65,7 +65,7 @@ def outcome(method: str, name: str, answer: str, retrieved: Sequence[str] = ("g1
 
 
 def failed(method: str, name: str) -> Outcome:
-    """Make a failure."""
+    """Return a failure."""
     return outcome(method, name, "", (), usage=None, error="the server is gone", stop_reason="failed")
 
 

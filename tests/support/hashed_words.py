@@ -1,4 +1,4 @@
-"""An embedding model without weights: a bag of words hashed into a few numbers, of length 1."""
+"""An embedding model without weights: a bag of words hashed into a short unit vector."""
 
 import zlib
 
@@ -7,7 +7,7 @@ from langchain_core.embeddings import Embeddings
 
 
 class HashedWords(Embeddings):
-    """Texts that share words get vectors that point the same way; the same text always gets the same vector."""
+    """Gives similar vectors to texts with common words, deterministically."""
 
     def __init__(self, dimension: int = 32) -> None:
         self.dimension = dimension

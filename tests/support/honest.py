@@ -1,4 +1,4 @@
-"""The offline model as a stand-in whose replies to one role can be spoilt, and settings under which a role is asked."""
+"""The offline model with replies of one role changed, and settings under which each role is called."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SAID: dict[tuple[tuple[str, str], ...], str] = {}
 
 
 def honest(_role: str, messages: list[BaseMessage]) -> str:
-    """Reply as the offline model does; what was asked before costs no time."""
+    """Reply as the offline model does, with a cache."""
     key = tuple((message.type, message.text) for message in messages)
     if key not in _SAID:
         _SAID[key] = _OFFLINE.invoke(messages).text
@@ -37,7 +37,7 @@ def honest(_role: str, messages: list[BaseMessage]) -> str:
 
 
 def model(spoil: Mapping[str, Callable[[str], str]] | None = None, latency: float = 0.0) -> ScriptedChatModel:
-    """Make the model; `spoil` maps a role to a function of its honest reply."""
+    """Return the model; `spoil` maps a role to a function that changes its reply."""
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
         said = honest(role, messages)
@@ -48,7 +48,7 @@ def model(spoil: Mapping[str, Callable[[str], str]] | None = None, latency: floa
 
 @dataclass(frozen=True)
 class Way:
-    """A question and settings under which some role is asked."""
+    """A question and settings under which a role is called."""
 
     method: str
     question: str
@@ -68,7 +68,7 @@ def input_for(method: str, question: str = QUESTIONS[0]) -> Any:
 
 @cache
 def ways(method: str) -> dict[str, Way]:
-    """Find for each step of a method a way to have it asked: no setting, else one, else two other than usual."""
+    """Return, for each step of a method, settings under which it is called: with at most two non-default values."""
     steps = METHODS[method].Context.steps
     found: dict[str, Way] = {}
     for settings in [*_variants(method)]:
@@ -90,7 +90,7 @@ def _variants(method: str) -> Iterator[dict[str, Any]]:
 
 
 def other_values(method: str) -> dict[str, list[Any]]:
-    """List the values other than usual that each setting of how a method works is tried with."""
+    """Return the non-default values to try for each setting of a method."""
     fields: dict[str, Any] = dict(METHODS[method].Context.model_fields)
     return {
         name: others

@@ -1,4 +1,4 @@
-"""Markdown that would draw something active: pictures, links, scripts; in every place that Markdown has."""
+"""Markdown with active content (images, links, scripts) in every syntactic position."""
 
 _PAYLOADS = (
     "<img src=x onerror=window.hit=1>",

@@ -1,4 +1,4 @@
-"""Text that nobody should trust: escape sequences, control characters, markup, directions."""
+"""Hostile text: escape sequences, control characters, markup, direction marks."""
 
 import unicodedata
 
@@ -10,7 +10,7 @@ ANY_TEXT = st.text(st.characters(), max_size=200) | st.text(
 
 
 def is_harmless(text: str) -> bool:
-    """Tell whether a terminal would show this text and do nothing else."""
+    """Return whether a terminal would only display this text."""
     return not any(
         unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in "\u200c\u200d" for char in text
     )

@@ -1,4 +1,4 @@
-"""LaTeX as a paper includes it: compiled, and read from its PDF."""
+"""Compiled LaTeX, read from its PDF."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 
 def compiled_text(tables: Path) -> str:
-    """Compile a file of tables and return what is printed, without white space; skip without a compiler."""
+    """Return the printed text of a compiled file of tables, without white space; skip without a compiler."""
     import pypdfium2
 
     compiler = shutil.which("tectonic") or shutil.which("pdflatex")

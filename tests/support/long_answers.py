@@ -1,4 +1,4 @@
-"""Twelve requests for long answers, with what a model writes; and a model that does."""
+"""Twelve requests for long answers, and a model that writes these answers."""
 
 import json
 from typing import Any
@@ -65,7 +65,7 @@ REQUESTS: dict[str, str] = {
 
 
 def writes(replies: dict[str, str] = REQUESTS) -> ScriptedChatModel:
-    """Answer as the offline model does, but for the long answers to these questions."""
+    """Return a model like the offline one, but with these long answers to the questions."""
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
         if not role.endswith("write_full_answer"):
@@ -77,7 +77,7 @@ def writes(replies: dict[str, str] = REQUESTS) -> ScriptedChatModel:
 
 
 def always(text: str) -> ScriptedChatModel:
-    """Answer as the offline model does, but for this long answer."""
+    """Return a model like the offline one, but with this long answer."""
 
     def reply(role: str, messages: list[BaseMessage]) -> Any:
         return json.dumps({"answer": text}) if role.endswith("write_full_answer") else honest(role, messages)

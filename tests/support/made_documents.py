@@ -1,4 +1,4 @@
-"""Small documents, as real programs write them."""
+"""Small documents in the formats that real programs write."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -125,7 +125,7 @@ def _pptx(path: Path, title: str, parts: Sequence[Part]) -> None:
 
 
 def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str] | tuple[float, float, str, float]]]) -> Path:
-    """Write a PDF with texts, perhaps of a size, at their places on A4 pages, in points from the lower left corner."""
+    """Write a PDF with texts at positions in points from the lower left corner of A4 pages, and optional sizes."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure

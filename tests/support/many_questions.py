@@ -1,4 +1,4 @@
-"""Run a method on real questions; imported by a second process too, so that two runs share nothing but their input."""
+"""Run a method on real questions; also imported by a second process for independent runs."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from hopgraph.state.events import event_order
 
 
 async def _answered(method: str, given: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Run one question: the whole state at the end and the trace in its order, without times."""
+    """Run one question; return the final state and the ordered trace, without times."""
     events: list[StepEvent] = []
     state: dict[str, Any] = {}
     modes = ["custom", "values"]
@@ -43,5 +43,5 @@ async def _ask_in(
 def ask_in(
     order: Sequence[int], at_once: int, method: str, given: Sequence[dict[str, Any]], retriever: str
 ) -> dict[int, bytes]:
-    """Ask questions in an order, so many at a time; gives state and trace of each by its place in `given`."""
+    """Ask questions in an order with limited concurrency; return state and trace by position in `given`."""
     return asyncio.run(_ask_in(order, at_once, method, given, retriever))

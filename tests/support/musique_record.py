@@ -1,4 +1,4 @@
-"""Questions in MuSiQue's form."""
+"""Questions in MuSiQue's format."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ def musique_record(
     steps: Sequence[tuple[str, str, int]],
     answer: str = "",
 ) -> dict[str, Any]:
-    """Make a record from passages (title, text) and steps (question, answer, place of the passage).
+    """Return a record made from passages (title, text) and steps (question, answer, passage number).
 
     The last step's answer is the question's unless another is given.
     """

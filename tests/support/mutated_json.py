@@ -1,4 +1,4 @@
-"""JSON documents with parts that no honest program writes."""
+"""Mutated JSON documents."""
 
 import copy
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def mutate_json(chance: random.Random, good: Any, junk: Sequence[Any], *, removed: float) -> bytes:
-    """Return a document with one to three parts replaced by `junk`, or with the chance `removed` left out."""
+    """Return a document with one to three parts replaced by `junk` or, with probability `removed`, left out."""
     document = copy.deepcopy(good)
     for _ in range(chance.randint(1, 3)):
         holders: list[Any] = [document]

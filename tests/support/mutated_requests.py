@@ -1,4 +1,4 @@
-"""Requests to the endpoints that no client of their protocols sends."""
+"""Mutated requests to the endpoints."""
 
 import random
 from typing import Any
@@ -47,7 +47,7 @@ PATHS = ["", "/", "/x", "/%00", "/..%2f..%2fetc%2fpasswd", "?stream=1", "/models
 
 
 def mutate(chance: random.Random, good: Any) -> bytes:
-    """Return a good body with one to three parts replaced, removed or nested, and at times broken bytes."""
+    """Return a valid body with one to three parts replaced, removed or nested, and sometimes broken bytes."""
     written = mutate_json(chance, good, JUNK, removed=0.2)
     match chance.randrange(8):
         case 0:
@@ -63,7 +63,7 @@ def mutate(chance: random.Random, good: Any) -> bytes:
 
 
 def request(chance: random.Random, path: str) -> tuple[str, str, dict[str, Any]]:
-    """Return a request's method, its path, and the rest as httpx takes it."""
+    """Return a request's method, path and httpx arguments."""
     headers = {"Content-Type": "application/json", "Accept": ACCEPT[0]}
     method = "POST"
     match chance.randrange(6):

@@ -1,4 +1,4 @@
-"""What tests of single nodes give them: records of the state, what a run has spent, and small retrievers."""
+"""Inputs for tests of single nodes: state records, usage, and small retrievers."""
 
 import time
 from typing import Any
@@ -28,7 +28,7 @@ def citation(title: str, quote: str, kind: Any = "passage") -> Citation:
 
 
 def model_call(**fields: Any) -> Call:
-    """Return one call of a model: 10 tokens of prompt and 5 of completion, where nothing else is given."""
+    """Return a model call, by default of 10 prompt tokens and 5 completion tokens."""
     counted: Any = {
         "kind": "model",
         "role": "r",
@@ -45,7 +45,7 @@ def model_call(**fields: Any) -> Call:
 
 
 def spent(*calls: Call, ago: float = 0.0) -> BudgetState:
-    """Return what a run that began `ago` seconds ago has spent: these calls."""
+    """Return the budget state of a run that began `ago` seconds ago and made these calls."""
     return BudgetState(calls={str(number): each for number, each in enumerate(calls)}, started_at=time.time() - ago)
 
 
@@ -67,7 +67,7 @@ def question_node(key: str, **fields: Any) -> QuestionNode:
 
 
 class WithoutK(BaseRetriever):
-    """Returns nine documents, however many are wanted."""
+    """Always returns nine documents."""
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         return [Document(page_content=f"{query} {number}", id=str(number)) for number in range(9)]
@@ -83,7 +83,7 @@ class WithOptions(WithoutK):
 
 
 class CountingCorpus(BaseRetriever):
-    """Returns its first k documents, and notes how many it was asked for."""
+    """Returns its first k documents and records k."""
 
     texts: list[str]
     asked_for: list[int] = []  # noqa: RUF012 - pydantic copies it
@@ -96,19 +96,19 @@ class CountingCorpus(BaseRetriever):
 
 
 def draft(answer: str, reasoning: str = "", *pieces: Evidence) -> Draft:
-    """Return a sample: its answer, its chain of thought, and the evidence that it names."""
+    """Return a sample with an answer, a chain of thought and its evidence."""
     return Draft(reasoning=reasoning, answer=answer, evidence=list(pieces))
 
 
 def knowledge(query: str, *keys: str) -> Knowledge:
-    """Return what a query kept: the first four characters of each of these passages."""
+    """Return the knowledge of a query: the first four characters of each passage."""
     return Knowledge(
         query=query, excerpts=[Excerpt(passage_id=key, spans=[[0, 4]], text="", score=1.0) for key in keys]
     )
 
 
 def review_node(key: str, verdict: Any = "", **fields: Any) -> ReviewNode:
-    """Return a node of a review tree that adds passage `p<id>` to its path; reviewed where a verdict is given."""
+    """Return a node of a review tree that adds passage `p<id>` to its path; reviewed if a verdict is given."""
     made: Any = {
         "id": key,
         "parent": key.rpartition(".")[0],
@@ -132,6 +132,6 @@ def review_tree(*nodes: ReviewNode) -> dict[str, ReviewNode]:
 
 
 def node_runtime(settings: ContextT, events: list[StepEvent] | None = None) -> Runtime[ContextT]:
-    """Return what a node is called with; its step events go to `events`."""
+    """Return a node's runtime, which writes step events to `events`."""
     written = events if events is not None else []
     return Runtime(context=settings, stream_writer=written.append)

@@ -1,4 +1,4 @@
-"""What the nodes of a method read of the state and write to it, recorded while it runs."""
+"""Records which state keys the nodes of a method read and write."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hopgraph.nodes.core.graph_node import GraphNode
 
 
 class ReadDict(dict[str, Any]):
-    """A state that notes which of its keys are read."""
+    """A state that records which of its keys are read."""
 
     def __init__(self, state: dict[str, Any], read: set[str]) -> None:
         super().__init__(state)
@@ -27,7 +27,7 @@ class ReadDict(dict[str, Any]):
 
 
 def nodes_in(builder: Any) -> Iterator[GraphNode]:
-    """List the nodes of a graph and of its subgraphs."""
+    """Return the nodes of a graph and its subgraphs."""
     for spec in builder.nodes.values():
         if isinstance(spec.runnable, CompiledMethod):
             yield from nodes_in(spec.runnable.builder)
@@ -36,19 +36,19 @@ def nodes_in(builder: Any) -> Iterator[GraphNode]:
 
 
 def name_of(node: GraphNode) -> str:
-    """Name a node by its module and function."""
+    """Return a node's name from its module and function."""
     function: Any = node.function.function
     return f"{function.__module__.removeprefix('hopgraph.nodes.')}.{function.__name__}"
 
 
 class NodeKeys:
-    """Reads and writes by node, over all runs of the graphs that were watched."""
+    """Keys read and written by each node, over all runs of the watched graphs."""
 
     def __init__(self) -> None:
         self.reads, self.writes = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
 
     def watch(self, builder: Any) -> Any:
-        """Record what the nodes of a new builder do, and return it."""
+        """Return a builder whose nodes are recorded."""
         for node in nodes_in(builder):
             node.function = replace(node.function, function=self._recorded(name_of(node), node.function.function))
         return builder

@@ -1,4 +1,4 @@
-"""Code of methods as others write them."""
+"""Code of custom methods."""
 
 import sys
 from pathlib import Path
@@ -121,7 +121,7 @@ slow = made(linger)
 
 
 def write_package(folder: Path, **methods: str) -> None:
-    """Write a package, as pip installs it, that offers methods by the entry-point group."""
+    """Write an installed package that provides methods by entry points."""
     info = folder / "external-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-others\nVersion: 1.0\n", "utf-8")
@@ -132,7 +132,7 @@ def write_package(folder: Path, **methods: str) -> None:
 
 
 def forget_added_methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget at the end of a test the methods that it adds."""
+    """Remove methods added by a test at its end."""
     for name in ("_places", "_loaded"):
         monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -1,4 +1,4 @@
-"""Where the repository and its sample data set are."""
+"""Paths of the repository and its sample data set."""
 
 from pathlib import Path
 

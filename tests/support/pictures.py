@@ -1,4 +1,4 @@
-"""Where the cards and texts of a run's picture lie."""
+"""Layout checks of a run's picture."""
 
 import itertools
 import xml.etree.ElementTree as ET
@@ -13,7 +13,7 @@ def number(element: ET.Element, name: str) -> float:
 
 
 def check_layout(picture: ET.Element) -> int:
-    """Check that no card is over another and every text is inside a card; gives the number of cards."""
+    """Check that cards do not overlap and every text is inside a card; return the number of cards."""
     width, height = (float(value) for value in picture.get("viewBox", "").split()[2:])
     cards = [rect for rect in picture.iter(f"{SVG}rect") if "card" in rect.get("class", "")]
     sides = [[number(each, name) for name in ("x", "y", "width", "height")] for each in cards]

@@ -1,4 +1,4 @@
-"""One real run of every method with the offline model, as its step events tell it."""
+"""The step events of one real run of every method with the offline model."""
 
 import functools
 from typing import Any
@@ -20,7 +20,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 
 @functools.cache
 def recorded(method: str, variant: int = 0) -> tuple[list[StepEvent], list[Passage], str]:
-    """Run a method once in a test session; gives its events, the passages it found and its answer."""
+    """Run a method once per test session; return its events, passages and answer."""
     # With links one search finds all that this question needs.
     settings = METHODS[method].Context(links=False, **VARIANTS.get(method, [{}])[variant])
     events, state = list[StepEvent](), dict[str, Any]()
@@ -36,5 +36,5 @@ def recorded(method: str, variant: int = 0) -> tuple[list[StepEvent], list[Passa
 
 
 def all_runs() -> list[tuple[str, int]]:
-    """List every method with the numbers of its variants."""
+    """Return every method with the numbers of its variants."""
     return [(name, number) for name in METHOD_NAMES for number in range(len(VARIANTS.get(name, [{}])))]

@@ -1,4 +1,4 @@
-"""Small worlds for the methods that review paths of paragraphs: what is found, and what each review says."""
+"""Scripted retrieval and reviews for the methods that review paths of paragraphs."""
 
 import json
 import re
@@ -21,12 +21,12 @@ TEXTS = {
 
 
 def passages(*keys: str) -> dict[str, tuple[str, str]]:
-    """Make what a search finds, best first; a passage's title is its id."""
+    """Return ranked passages whose titles are their ids."""
     return {key: (key, TEXTS.get(key, f"The article on {key} says that {key} is {key}.")) for key in keys}
 
 
 def world(**found: str) -> FixedRetriever:
-    """Find passages (ids in one text) by a word of the query; `otherwise` for all other queries."""
+    """Return a retriever of passages (ids in one text) by a word of the query, else `otherwise`."""
     rest = passages(*found.pop("otherwise", "").split())
     return FixedRetriever(found={**{word: passages(*keys.split()) for word, keys in found.items()}, "": rest})
 
@@ -56,12 +56,12 @@ def completed(passage: str) -> str:
 
 
 def titles_in(prompt: str) -> str:
-    """Name the paragraphs of a prompt by their titles, in order, with spaces."""
+    """Return the titles of a prompt's paragraphs in order, joined by spaces."""
     return " ".join(re.findall(r'<passage id="\d+" title="([^"]*)">', prompt))
 
 
 def by_path(replies: Mapping[str, str], otherwise: str | None = None) -> Any:
-    """Reply by the titles of the paragraphs that are shown; raises where none is foreseen."""
+    """Reply according to the titles of the paragraphs shown; raise if there is no reply."""
 
     def reply(prompt: str) -> str:
         key = titles_in(prompt)
@@ -71,7 +71,7 @@ def by_path(replies: Mapping[str, str], otherwise: str | None = None) -> Any:
 
 
 def script(reviews: Mapping[str, str], otherwise: str | None = None, **steps: Any) -> Script:
-    """Review by path; complete queries to the last paragraph's title, and read no answer, unless told."""
+    """Return a script that reviews by path; by default queries are the last title and no answer is found."""
     own: dict[str, Any] = {
         "review": by_path(reviews, otherwise),
         "review_directly": by_path(reviews, otherwise),

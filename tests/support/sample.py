@@ -1,4 +1,4 @@
-"""The passages and questions of the bundled sample."""
+"""The passages and questions of the built-in sample."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class SamplePassage(TypedDict):
 
 
 class SampleQuestion(TypedDict):
-    """A question on the sample corpus, with what is needed to score a run."""
+    """A question on the sample corpus with its gold annotations."""
 
     id: str
     text: str
@@ -36,13 +36,13 @@ class SampleQuestion(TypedDict):
 
 
 def read_sample_passages() -> Iterator[SamplePassage]:
-    """Read the passages one by one, in the order of the file."""
+    """Yield the passages in file order."""
     for record in _records("corpus.jsonl"):
         yield SamplePassage(id=record["_id"], title=record["title"], text=record["text"])
 
 
 def read_sample_questions() -> Iterator[SampleQuestion]:
-    """Read the questions one by one, in the order of the file, which goes by type."""
+    """Yield the questions in file order, which is by type."""
     for record in _records("queries.jsonl"):
         yield SampleQuestion(id=record["_id"], text=record["text"], **record["metadata"])
 

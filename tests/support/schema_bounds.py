@@ -1,4 +1,4 @@
-"""What a JSON schema lets grow without end."""
+"""Unbounded parts of a JSON schema."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ BOUNDS = {"array": {"maxItems"}, "string": {"maxLength", "pattern", "enum", "con
 
 
 def unbounded(node: Any, path: str = "") -> Iterator[str]:
-    """Give the paths of texts and lists without bounds."""
+    """Return the paths of strings and lists without bounds."""
     if isinstance(node, list):
         node = dict(enumerate(node))
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""A sixth method: a review says what its path lacks, and MIGRES's generator writes the query for exactly that."""
+"""A sixth method: MIGRES's generator writes the query for the information that a review finds missing."""
 
 from hopgraph.graphs.tree_of_reviews import route_after_gather, route_after_prune, route_after_review
 from hopgraph.nodes.core.answer_graph import AnswerGraph
@@ -21,7 +21,7 @@ class Context(TreeOfReviewsContext):
 
 
 def write(path: OpenPath, _settings: Context) -> ModelCall[NewQueries]:
-    """Ask for the query that finds what the review of this path lacks."""
+    """Generate a query for the information that the review of this path finds missing."""
     known, missing = [f"{each['title']}: {each['text']}" for each in path.passages], path.node["analysis"]
     return queries_ask(path.question, asked=path.asked, information=known, missing=missing, most=1)
 

@@ -1,4 +1,4 @@
-"""Step events as they are on the wire, for tests that name only the fields they are about."""
+"""Serialized step events, for tests that give only the relevant fields."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,12 +12,12 @@ from hopgraph.state.events import EVENTS
 
 
 def step_event(event: Event, *, step: int = 1, path: str = "node", number: int = 0) -> StepEvent:
-    """Put a record on the wire."""
+    """Serialize a record."""
     return StepEvent(event=event.event, node="node", step=step, path=path, number=number, data=dict(vars(event)))
 
 
 def sparse_event(kind: str, data: Mapping[str, Any], *, step: int = 1) -> StepEvent:
-    """Put an event on the wire; fields that are not given are empty."""
+    """Serialize an event; missing fields are empty."""
     record = next(
         each
         for each in EVENTS
@@ -34,7 +34,7 @@ def _given(hints: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fill(hint: Any, value: Any) -> Any:
-    """Complete a value; None is completed to the type's empty value."""
+    """Complete a value; None becomes the type's empty value."""
     if is_typeddict(hint):
         hints, given = get_type_hints(hint), value or {}
         return {**{key: _fill(hints[key], given.get(key)) for key in hint.__required_keys__}, **_given(hints, given)}

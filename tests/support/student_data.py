@@ -1,4 +1,4 @@
-"""Training data as `hopgraph distill` writes it, made by hand: which passages name the colour that is asked for."""
+"""Hand-made training data in the format of `hopgraph distill`, about passages that name a colour."""
 
 import json
 from collections.abc import Sequence

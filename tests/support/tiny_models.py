@@ -1,4 +1,4 @@
-"""Real architectures and tokenisers with small random weights, made and saved by the tests that need them.
+"""Real architectures and tokenisers with small random weights, created by the tests that need them.
 
 Every maker returns the folder. The text that tokenisers are trained on is the sample corpus.
 """
@@ -44,7 +44,7 @@ def _save(folder: Path, model: Any, tokenizer: Any) -> Path:
 
 
 def _spread(model: Any) -> Any:
-    """Make the weights large enough for scores that differ: fresh weights give nearly the same for any text."""
+    """Scale the weights up, as fresh ones give nearly the same score for any text."""
     torch.manual_seed(7)
     wide = (32 / model.config.hidden_size) ** 0.5
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does, as long as a busy machine may take."""
+"""Waiting for other processes or threads, with a timeout for busy machines."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return when the condition holds, while the event loop goes on.
+    """Return when the condition holds, without blocking the event loop.
 
     Raises:
         TimeoutError: it does not after PATIENCE.

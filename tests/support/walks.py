@@ -1,4 +1,4 @@
-"""Walk a graph with a scripted model and see which edges of its drawing were taken."""
+"""Run a graph with a scripted model and record which edges of its drawing were taken."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ Edge = tuple[str, str]
 
 
 class FixedRetriever(BaseRetriever):
-    """Gives passages (id → title, text) by the first pattern that is found in the query; "" is always found."""
+    """Returns passages (id → title, text) by the first pattern found in the query; "" always matches."""
 
     found: dict[str, dict[str, tuple[str, str]]]
 
@@ -38,7 +38,7 @@ class FixedRetriever(BaseRetriever):
 
 
 class Script:
-    """Replies by step (the role without its method); raises when a step is asked more often than it has replies.
+    """Replies by step (the role without its method); raises if a step runs out of replies.
 
     A step's replies are a list, taken in the order of asking, or a function of the last message's text.
     """
@@ -99,7 +99,7 @@ def walk(graph: Any, given: Mapping[str, Any], context: Any) -> Walk:
 
 
 def _taken(drawn: frozenset[Edge], prefix: str, steps: Mapping[int, set[str]]) -> set[Edge]:
-    """Read the edges off consecutive steps: a node that ran before one that ran next, if an edge is drawn.
+    """Return the drawn edges between nodes of consecutive steps.
 
     An edge into or out of a subgraph is drawn at the subgraph's own nodes, and is taken when the subgraph ran.
     """
@@ -119,7 +119,7 @@ def _taken(drawn: frozenset[Edge], prefix: str, steps: Mapping[int, set[str]]) -
 
 
 def _at_level(end: str, prefix: str) -> str:
-    """Name the node of one graph that an end of an edge lies in; empty outside that graph."""
+    """Return the node of a graph that contains an edge's end; empty if it is outside the graph."""
     return end[len(prefix) :].split(":")[0] if end.startswith(prefix) else ""
 
 
@@ -130,6 +130,6 @@ def _outputs(graph: Any) -> frozenset[str]:
 
 @cache
 def drawn_edges(graph: Any) -> frozenset[Edge]:
-    """List the edges of a graph's drawing, with those inside its subgraphs, apart from those of people's reviews."""
+    """Return the edges of a graph's drawing, including subgraphs but without those of human review."""
     edges = {(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges}
     return frozenset(edge for edge in edges if not any(end.split(":")[-1].startswith("review_") for end in edge))

@@ -1,4 +1,4 @@
-"""Made-up passages whose words are as unevenly frequent as those of real text (Zipf's law)."""
+"""Synthetic passages with Zipfian word frequencies."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,12 +12,12 @@ TITLES = 5000
 
 
 def made_word(kind: str, number: int) -> str:
-    """Make a word of letters alone, as most are, which no stemmer shortens."""
+    """Return a word of letters only that no stemmer shortens."""
     return f"{kind}{number}".translate(_LETTERS)
 
 
 def zipf_texts(passages: int, words: int, distinct: int) -> Iterator[str]:
-    """Make texts of `words` words out of `distinct` ones, of which few are frequent and none is missing.
+    """Yield texts of `words` words from a Zipfian vocabulary of `distinct` words, all of which occur.
 
     The same texts every time, a block at a time, so that memory does not grow with their number.
     """

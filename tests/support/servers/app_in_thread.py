@@ -1,4 +1,4 @@
-"""The whole web app in a thread of its own, for tests that must not run in its loop: those with a browser."""
+"""The whole web app in a separate thread, for browser tests, which must not run in its loop."""
 
 import asyncio
 import queue

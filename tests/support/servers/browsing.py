@@ -1,4 +1,4 @@
-"""A browser, and the chat page as a person uses it there."""
+"""A browser, and the chat page as a user operates it."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chr
 
 @contextmanager
 def chromium_browser() -> "Generator[Browser]":
-    """Run Chromium without a window; a test that needs it is skipped where none is installed or starts."""
+    """Run headless Chromium; skip the test if none is installed or it does not start."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip(f"needs a browser: none of {', '.join(_NAMES)} is on the PATH")
@@ -66,12 +66,12 @@ class Chat:
 
     @property
     def box(self) -> "Locator":
-        """Where questions are written."""
+        """The input for questions."""
         return self.page.get_by_role("textbox", name="Your question")
 
     @property
     def turns(self) -> "Locator":
-        """The turns that are shown."""
+        """The turns shown."""
         return self.page.locator(".hg-turn")
 
     @property
@@ -89,12 +89,12 @@ class Chat:
         self.page.get_by_role("button", name="Rename, export or delete this conversation").click()
 
     def write(self, text: str) -> None:
-        """Ask with the keyboard, without waiting."""
+        """Ask by keyboard, without waiting."""
         self.box.fill(text)
         self.box.press("Enter")
 
     def ask(self, text: str) -> str:
-        """Ask, and wait for the reply; gives its text."""
+        """Ask, wait for the reply and return its text."""
         before = self.turns.count()
         self.write(text)
         self.page.wait_for_function(f"document.querySelectorAll('.hg-turn').length > {before}")
@@ -107,18 +107,18 @@ class Chat:
         self.page.wait_for_function("!document.querySelector('.hg-running')")
 
     def choose(self, label: str, value: str) -> None:
-        """Choose what begins so from a list with the keyboard."""
+        """Choose an option from a list by its first letters, by keyboard."""
         field = self.page.get_by_role("combobox", name=label, exact=True)
         field.scroll_into_view_if_needed()
         field.fill(value)
         self.page.get_by_role("option", name=re.compile(rf"^(?:✓ ?)?{re.escape(value)}(?::|$)")).click()
 
     def settled(self, notice: str) -> None:
-        """Wait until what was entered is told below the box, so that the next question is asked with it."""
+        """Wait until the line below the input shows the choice, which then applies to the next question."""
         self.page.locator("#hg-notice").get_by_text(notice).first.wait_for()
 
     def unfold(self, title: str) -> None:
-        """Open one of the parts that fold."""
+        """Open a collapsible part."""
         self.page.get_by_role("button", name=re.compile(f"^{re.escape(title)}")).first.click()
 
 

@@ -1,4 +1,4 @@
-"""A person who writes the chat page's requests by hand, without a browser."""
+"""Hand-written requests to the chat page, without a browser."""
 
 import uuid
 from collections.abc import AsyncGenerator, Mapping
@@ -11,13 +11,13 @@ import httpx
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who is logged in and writes the page's requests by hand."""
+    """A logged-in user who sends hand-written requests to the page."""
 
     client: httpx.AsyncClient
     functions: Mapping[str, int]
 
     async def call(self, function: str, values: list[Any], session: str = "") -> str:
-        """Call a function of the page, in a new tab unless its session is given; gives all that comes back."""
+        """Call a function of the page, by default in a new tab; return all outputs."""
         session, said = session or uuid.uuid4().hex, ""
         wanted = {"data": values, "fn_index": self.functions[function], "session_hash": session}
         joined = await self.client.post("/chat/gradio_api/queue/join", json=wanted)
@@ -31,7 +31,7 @@ class Person:
         return said
 
     async def uploaded(self, name: str, content: str) -> str:
-        """Upload a file as the page does; gives where it was put."""
+        """Upload a file as the page does; return its path on the server."""
         reply = await self.client.post("/chat/gradio_api/upload", files={"files": (name, content.encode())})
         assert reply.status_code == 200, reply.text
         return reply.json()[0]
@@ -39,7 +39,7 @@ class Person:
 
 @asynccontextmanager
 async def by_hand(url: str, key: str = "", headers: Mapping[str, str] | None = None) -> AsyncGenerator[Person]:
-    """Open the page as a user: logged in where there is a log-in, or with headers on every request."""
+    """Open the page as a user: logged in if there is a login, or with headers on every request."""
     # No kept connections: on a busy machine the server may close one just when it is used again.
     limits = httpx.Limits(max_keepalive_connections=0)
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits, headers=headers) as client:

@@ -1,4 +1,4 @@
-"""From the model's message to the bytes of a chat completion, whole or streamed."""
+"""Conversion of a model's message to a chat completion, whole or streamed."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _TOKEN = 4
 
 
 def reply_of(message: AIMessage, prompt: list[BaseMessage]) -> Reply:
-    """Take a reply out of a LangChain message; token counts are estimated where the model gives none."""
+    """Return the reply in a LangChain message; token counts are estimated if the model gives none."""
     usage = message.usage_metadata
     calls = tuple(ToolCallText(call["name"], json.dumps(call["args"])) for call in message.tool_calls)
     refused = message.additional_kwargs.get("refusal")
@@ -32,14 +32,14 @@ def reply_of(message: AIMessage, prompt: list[BaseMessage]) -> Reply:
 
 
 def as_tool_call(reply: Reply, name: str) -> Reply:
-    """Turn the text into the arguments of a forced call; a refusal, no text and a call of its own stay."""
+    """Turn the text into the arguments of a forced call; refusals, empty texts and tool calls stay."""
     if not reply.text or reply.tool_calls:
         return reply
     return replace(reply, text=None, tool_calls=(ToolCallText(name, reply.text),))
 
 
 def cut_to(reply: Reply, limit: int | None) -> Reply:
-    """Cut the text off at a limit of tokens, as servers do."""
+    """Truncate the text at a token limit, as servers do."""
     text = reply.text or ""
     if limit is None or len(text) <= limit * _TOKEN:
         return reply
@@ -66,7 +66,7 @@ def _calls(reply: Reply, identity: str) -> list[JsonObject]:
 
 
 def completion(reply: Reply, *, identity: str, model: str, created: int, usage: bool) -> bytes:
-    """The body of an answer that is not streamed."""
+    """Return the body of a completion that is not streamed."""
     message: JsonObject = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     if reply.tool_calls:
         message["tool_calls"] = [*_calls(reply, identity)]
@@ -89,7 +89,7 @@ def completion(reply: Reply, *, identity: str, model: str, created: int, usage: 
 
 
 def events(reply: Reply, *, identity: str, model: str, created: int, usage: bool) -> Iterator[bytes]:
-    """The server-sent events of a streamed answer, `[DONE]` last; with `usage`, an event without choices."""
+    """Yield the server-sent events of a streamed completion, `[DONE]` last; `usage` adds an event without choices."""
     frame: JsonObject = {
         "id": f"chatcmpl-{identity}",
         "object": "chat.completion.chunk",

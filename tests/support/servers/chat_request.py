@@ -1,4 +1,4 @@
-"""What a chat completion request may hold, and what is wrong with one that OpenAI would refuse."""
+"""The fields of a chat completion request, and checks for errors that OpenAI would refuse."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class ChatRequest(BaseModel):
 
     @property
     def forced_tool(self) -> str | None:
-        """The function that must be called; None where the model may answer in words."""
+        """The function that must be called; None if the model may reply with text."""
         if isinstance(self.tool_choice, NamedChoice):
             return self.tool_choice.function.name
         return self.tools[0].function.name if self.tool_choice == "required" and self.tools else None
@@ -102,7 +102,7 @@ class Problem:
 
 
 def request_problem(request: ChatRequest, rejects: Set[Mode], messages: list[BaseMessage]) -> Problem | None:
-    """Find what OpenAI, or a server that lacks the modes in `rejects`, would refuse; None when it is fine."""
+    """Return the error that OpenAI, or a server without the modes in `rejects`, would report; None if there is none."""
     for mode in sorted(request.modes & rejects):
         if mode == "tools":
             return Problem(400, "tools not supported", param="tools")
@@ -143,7 +143,7 @@ def _schema_problem(request: ChatRequest) -> Problem | None:
 
 
 def _not_strict(schema: JsonValue, path: str = "$") -> str | None:
-    """Say where a schema breaks OpenAI's rules for strict output: closed objects, all properties required."""
+    """Return where a schema breaks OpenAI's rules for strict output: closed objects, all properties required."""
     if isinstance(schema, list):
         parts = [_not_strict(part, f"{path}[{number}]") for number, part in enumerate(schema)]
         return next(filter(None, parts), None)

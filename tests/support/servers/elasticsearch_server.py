@@ -24,7 +24,7 @@ _PRODUCT = {"X-Elastic-Product": "Elasticsearch"}
 
 
 class RefusedError(Exception):
-    """What a server answers with status 400, 404 or 409."""
+    """A response with status 400, 404 or 409."""
 
     def __init__(self, status: int, kind: str, reason: str) -> None:
         super().__init__(reason)

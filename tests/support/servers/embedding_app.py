@@ -13,7 +13,7 @@ from support.hashed_words import HashedWords
 
 @dataclass
 class EmbeddingApp:
-    """What was asked, and what is to be answered before the vectors."""
+    """The requests received, and faults to answer before any vectors."""
 
     key: str | None = None
     dimension: int = 32

@@ -1,4 +1,4 @@
-"""What tests of the app's endpoints share: users, a question, options and waiting."""
+"""Shared parts of the endpoint tests: users, a question, options and waiting."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
 def by_model(server: OpenAIServer, folder: Path, **options: Any) -> ServingOptions:
-    """Options of an app with the endpoints alone that asks a model's server, and asks nothing again."""
+    """Return options of an app without the page that uses a model server without retries."""
     settings = {"model": f"openai:any?base_url={server.base_url}", "request_retries": 0}
     return without_page(folder, settings=settings, **options)
 
@@ -33,7 +33,7 @@ async def until_idle(service: Service, seconds: float = 30) -> None:
 
 
 async def until_active(service: Service, number: int, seconds: float) -> None:
-    """Wait until so many turns run or wait."""
+    """Wait until this many turns run or wait."""
     async with asyncio.timeout(seconds):
         while service.admission.active != number:  # noqa: ASYNC110 - it tells nobody when that changes
             await asyncio.sleep(0.01)
@@ -41,7 +41,7 @@ async def until_active(service: Service, number: int, seconds: float) -> None:
 
 @cache
 def asked(question: str = QUESTION, method: str = "cascade") -> dict[str, Any]:
-    """Give what `hopgraph ask --json` prints for a question."""
+    """Return the output of `hopgraph ask --json` for a question."""
     with redirect_stdout(StringIO()) as printed, ThreadPoolExecutor(1) as thread:  # the test's own loop is running
         assert thread.submit(main, ("ask", question, "--method", method, "--json")).result() == 0
     return json.loads(printed.getvalue())

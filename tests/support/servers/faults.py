@@ -1,4 +1,4 @@
-"""What can go wrong with a model server, as values that a test queues on `OpenAIServer`.
+"""Faults of a model server, which a test queues on `OpenAIServer`.
 
 ErrorStatus   answers in place of the model with an HTTP error        never reaches the model
 Drop          closes the socket before or in the middle of the answer reaches it only for `body`
@@ -14,7 +14,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class ToolCallText:
-    """A function call with its arguments as the text that goes over the wire."""
+    """A function call with its arguments as raw text."""
 
     name: str
     arguments: str
@@ -22,7 +22,7 @@ class ToolCallText:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model said, before it is put in OpenAI's format."""
+    """The model's reply before conversion to OpenAI's format."""
 
     text: str | None
     prompt_tokens: int
@@ -61,14 +61,14 @@ class Drop:
 
 @dataclass(frozen=True)
 class BrokenBody:
-    """A body sent with status 200 and the content type that was asked for."""
+    """A body sent with status 200 and the requested content type."""
 
     body: bytes
 
 
 @dataclass(frozen=True)
 class ChangedReply:
-    """A change to what the model said; it comes before the text becomes a tool's arguments."""
+    """A change to the model's reply, before the text becomes a tool's arguments."""
 
     change: Callable[[Reply], Reply]
 
@@ -82,7 +82,7 @@ def rate_limited(retry_after: float | None = 1.0, *, as_date: bool = False) -> E
 
 
 def server_error(status: int = 500, *, html: bool = False) -> ErrorStatus:
-    """Status 500, 502, 503 and the like."""
+    """Status 500, 502, 503 etc."""
     return ErrorStatus(status, "The model server failed while it handled the request", html=html)
 
 

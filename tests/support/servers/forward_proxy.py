@@ -1,4 +1,4 @@
-"""A forward proxy on loopback that writes down every byte that its clients send: tunnels by CONNECT, and plain HTTP."""
+"""A forward proxy on loopback (CONNECT and plain HTTP) that records every byte its clients send."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""`langgraph dev` as a user starts it, in a process of its own, with the project's langgraph.json."""
+"""`langgraph dev` in a separate process, with the project's langgraph.json."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from support.paths import ROOT
 def langgraph_server(
     log_file: Path, described: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
 ) -> Generator[str]:
-    """Start the server and give its address; a taken port makes it choose another, so that is read from its log.
+    """Start the server and yield its URL, read from its log because a port in use makes it choose another.
 
     Args:
         log_file: what the server writes; its folder becomes the server's.

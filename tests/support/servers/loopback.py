@@ -1,4 +1,4 @@
-"""Any ASGI application on a free port of the loopback interface, in a thread of its own."""
+"""Serve any ASGI application on a free loopback port, in a separate thread."""
 
 import asyncio
 import socket
@@ -17,14 +17,14 @@ _WORKERS = 64
 
 
 class _Connection(Protocol):
-    """What this module reads of uvicorn's connections, whose concrete classes depend on what is installed."""
+    """The attributes of uvicorn's connections used here; their classes depend on the packages installed."""
 
     client: tuple[str, int] | None
     transport: asyncio.Transport
 
 
 class PromptServer(uvicorn.Server):
-    """A uvicorn server that stops at once, and then waits for no client.
+    """A uvicorn server that stops at once, without waiting for clients.
 
     uvicorn's own loop looks every 0.1 s whether to stop and then waits another 0.1 s: with a server for
     each test that is most of a suite's time.
@@ -38,7 +38,7 @@ class PromptServer(uvicorn.Server):
         return cast("list[_Connection]", list(self.server_state.connections))
 
     def stop(self) -> None:
-        """Leave `main_loop`; on the server's own loop."""
+        """Leave `main_loop`; call it in the server's loop."""
         self._stop.set()
 
     async def main_loop(self) -> None:
@@ -61,7 +61,7 @@ class PromptServer(uvicorn.Server):
 
 
 class _ThreadServer(PromptServer):
-    """One that another thread waits for and stops."""
+    """A server that another thread waits for and stops."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -81,7 +81,7 @@ class _ThreadServer(PromptServer):
 
 
 def _accepting() -> bool:
-    """Whether a connection was accepted that is not yet one of uvicorn's, which it can close."""
+    """Return whether an accepted connection is not yet known to uvicorn, which could close it."""
     return any("accept_connection" in getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks())
 
 
@@ -128,7 +128,7 @@ class LoopbackServer:
             raise RuntimeError(f"the server on port {self.port} did not start in {_START_SECONDS} s")
 
     def close(self) -> None:
-        """Stop and wait for the thread; may be called twice, and without `start`."""
+        """Stop and wait for the thread; may be called twice, or without `start`."""
         if self._thread.is_alive():
             self._server.stop()
             self._thread.join(_STOP_SECONDS)
@@ -137,7 +137,7 @@ class LoopbackServer:
         self._socket.close()
 
     def break_off(self, client: tuple[str, int]) -> None:
-        """Close the connection of `client` after what was already written; call it in the app's loop."""
+        """Close the connection of `client` after all pending output; call it in the app's loop."""
         for connection in self._server.connections():
             if connection.client == client:
                 connection.transport.close()

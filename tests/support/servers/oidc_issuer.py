@@ -1,4 +1,4 @@
-"""An OpenID Connect issuer on loopback: the example's, with a second key, and with what can go wrong at an issuer."""
+"""An OpenID Connect issuer on loopback: the example's, with a second key and with faults."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ class OidcIssuer(FakeIssuer):
         await (JSONResponse({"error": "no"}, 503) if self.fails else self.app)(scope, receive, send)
 
     def token(self, user: str, *, key: str = "rsa", header: Mapping[str, Any] | None = None, **changes: Any) -> str:
-        """Return a token, valid unless a claim of it, or of its header, is changed."""
+        """Return a token, valid unless a claim or header field is overridden."""
         signed = {"kid": self.names[key], **(header or {})}
         private: Any = self.rsa if key == "rsa" else self.ec
         return jwt.encode(self.claims(user, **changes), private, "RS256" if key == "rsa" else "ES256", headers=signed)

@@ -152,7 +152,7 @@ class OpenAIApp:
         return record, messages
 
     def _wrong_key(self, request: Request) -> Problem:
-        """Refuse a key the way OpenAI does, with the key in the message: clients must not pass it on."""
+        """Refuse a key as OpenAI does, with the key in the message, which clients must not pass on."""
         given = _bearer(request)
         message = f"incorrect API key provided: {given}" if given else "no API key provided"
         return Problem(401, message, code="invalid_api_key")
@@ -170,7 +170,7 @@ class OpenAIApp:
         return request_problem(request, self._options.rejects, messages) or _Call(request, messages)
 
     async def _ask_model(self, request: Request, call: _Call, wait: float) -> Reply | Response:
-        """Call the model; a client that hangs up cancels the call, as it does with a real server."""
+        """Call the model; a disconnect cancels the call, as on a real server."""
 
         async def answer() -> AIMessage:
             await asyncio.sleep(wait)
@@ -204,7 +204,7 @@ class OpenAIApp:
 
 
 async def _unless_gone(request: Request, work: Coroutine[None, None, ResultT]) -> asyncio.Task[ResultT]:
-    """Run `work` to its end, or cancel it when the client hangs up first; the task comes back done."""
+    """Run `work`, or cancel it if the client disconnects; return the finished task."""
     task = asyncio.create_task(work)
     gone = asyncio.create_task(_hung_up(request))
     await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -233,7 +233,7 @@ def _parsed(raw: bytes) -> JsonValue:
 
 
 def _messages(body: JsonValue) -> list[BaseMessage]:
-    """Convert OpenAI's messages; an empty list for those that cannot be read."""
+    """Convert OpenAI's messages; return an empty list if they are invalid."""
     listed = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(listed, list):
         return []

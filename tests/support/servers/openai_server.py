@@ -81,30 +81,30 @@ class OpenAIServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return self._server.port
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Every request so far, refused ones too, in the order of arrival."""
+        """All requests so far, including refused ones, in order of arrival."""
         return self._traffic.requests
 
     @property
     def peak_in_flight(self) -> int:
-        """The greatest number of chat requests that were being answered at one time."""
+        """The maximum number of concurrent chat requests."""
         return self._traffic.peak_in_flight
 
     @property
     def model_errors(self) -> list[BaseException]:
-        """What the model raised so far; the client got status 500 for each."""
+        """The model's exceptions so far; the client got status 500 for each."""
         return self._traffic.model_errors
 
     def fail_next(self, *faults: Fault | None) -> None:
-        """Queue one fault for each of the next chat requests with a right key; None lets one pass."""
+        """Queue one fault for each of the next chat requests with a valid key; None lets one pass."""
         self._traffic.enqueue(faults)
 
     def fail_when(self, match: str | Match, fault: Fault, *, times: int | None = None) -> None:
-        """Apply `fault` to each chat request of a role, or that a function picks; at most `times` times.
+        """Apply `fault` to each chat request of a role, or selected by a function; at most `times` times.
 
         Requests that the queue of `fail_next` takes do not count. The first matching rule is applied.
         """
@@ -112,19 +112,19 @@ class OpenAIServer:
         self._traffic.add_rule(picks, fault, times)
 
     def forget_faults(self) -> None:
-        """Answer properly from now on."""
+        """Clear all faults."""
         self._traffic.forget_faults()
 
     def hold(self, after: int = 0) -> None:
-        """Answer so many more chat requests; the next ones wait, however long a test takes, until `release`."""
+        """Answer this many more chat requests; later ones wait for `release`."""
         self._traffic.let_pass(after)
 
     def release(self) -> None:
-        """Answer what waits, and all that comes."""
+        """Answer all waiting and later requests."""
         self._traffic.let_pass(math.inf)
 
     def forgive(self) -> list[BaseException]:
-        """Take what the model raised, so that the end of the `with` block does not raise."""
+        """Return and clear the model's exceptions, so that the end of the `with` block does not raise."""
         return self._traffic.forgive()
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class OpenAIServer:
         self._server.start()
 
     def close(self) -> None:
-        """Break off what is still being answered, and stop."""
+        """Abort pending requests, and stop."""
         self._server.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of Debian's packages on a Unix socket, in a folder of its own."""
+"""A PostgreSQL server from Debian's packages on a Unix socket, in its own folder."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ import pytest
 
 
 def postgres_binaries() -> Path:
-    """Find the newest installed server, or skip the test."""
+    """Return the path of the newest installed server, or skip the test."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     if not found:
         pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
@@ -22,7 +22,7 @@ def postgres_binaries() -> Path:
 
 @contextmanager
 def postgres_server() -> Generator[str]:
-    """Run a server and give its address; it does not run as root, so root takes another user for it."""
+    """Run a server and yield its address; root runs it as another user, as it refuses to run as root."""
     binaries, user = postgres_binaries(), _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="hopgraph-pg-"))
     data = folder / "data"
@@ -41,7 +41,7 @@ def postgres_server() -> Generator[str]:
 
 
 def _unprivileged() -> str | None:
-    """Name a user to run the server as; None for the one that runs the tests."""
+    """Return a user to run the server as; None for the current one."""
     if os.getuid() != 0:
         return None
     names = {each.pw_name for each in pwd.getpwall()}

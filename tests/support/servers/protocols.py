@@ -1,4 +1,4 @@
-"""Requests as the clients of the app's endpoints send them."""
+"""Requests of the app's endpoints, as their clients send them."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"na
 
 
 def chat_request(question: str, method: str = "one_step", **more: Any) -> dict[str, Any]:
-    """A body of `/v1/chat/completions`."""
+    """Return a body of `/v1/chat/completions`."""
     return {"model": method, "messages": [{"role": "user", "content": question}], **more}
 
 
 def agent_request(*texts: str, thread: str = "t1", method: str = "one_step", **more: Any) -> dict[str, Any]:
-    """A body of `/ag-ui`, with messages of the user's and the assistant's by turns."""
+    """Return a body of `/ag-ui` with alternating user and assistant messages."""
     messages = [
         {"id": f"{thread}-{number}", "role": "assistant" if number % 2 else "user", "content": text}
         for number, text in enumerate(texts)
@@ -27,12 +27,12 @@ def agent_request(*texts: str, thread: str = "t1", method: str = "one_step", **m
 
 
 def mcp_request(method: str, params: Any = None) -> dict[str, Any]:
-    """A body of `/mcp`."""
+    """Return a body of `/mcp`."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
 
 
 async def ask(client: httpx.AsyncClient, way: str, question: str, method: str = "one_step") -> httpx.Response:
-    """Ask in one of the ways v1, v1 stream, ag-ui and mcp."""
+    """Ask by one of v1, v1 stream, ag-ui and mcp."""
     if way.startswith("v1"):
         body = chat_request(question, method, stream=way == "v1 stream")
         return await client.post("/v1/chat/completions", json=body)

@@ -1,4 +1,4 @@
-"""The graphs of a LangGraph server through `langgraph-sdk`: threads of runs, and one check for all graphs at once."""
+"""Graphs of a LangGraph server through `langgraph-sdk`: threads with runs, and concurrent checks."""
 
 import asyncio
 import json
@@ -19,12 +19,12 @@ LIMITED = {"max_llm_calls": 200}
 
 
 def asking(name: str, question: str = QUESTION) -> dict[str, Any]:
-    """Put a question as a graph takes it."""
+    """Return a graph's input for a question."""
     return {"messages": [{"type": "human", "content": question}]} if name == "chat" else {"question": question}
 
 
 def served_at(server: OpenAIServer, name: str = "any") -> str:
-    """Write the setting for a model that a test serves; the requests carry the name."""
+    """Return the settings for a model server of a test; requests carry the name."""
     return f"openai:{name}?base_url={server.base_url}"
 
 
@@ -44,7 +44,7 @@ class RemoteThread:
         return cls(remote, (await remote.threads.create())["thread_id"], name, {**LIMITED, **context})
 
     async def go(self, given: Mapping[str, Any] | None = None, **options: Any) -> Any:
-        """Run until it pauses or ends; without an input it goes on."""
+        """Run until it pauses or ends; resume if there is no input."""
         return await self.remote.runs.wait(
             self.id, self.name, input=given, context=self.context, raise_error=True, **options
         )
@@ -60,7 +60,7 @@ class RemoteThread:
         return list((await self.state())["interrupts"])
 
     async def resume(self, decisions: Mapping[str, Any]) -> list[Any]:
-        """Go on with what a person decided, by the interrupts' ids; gives those that wait then."""
+        """Resume with decisions by interrupt id; return the interrupts that are then pending."""
         await self.remote.runs.wait(
             self.id, self.name, command={"resume": dict(decisions)}, context=self.context, raise_error=True
         )
@@ -72,7 +72,7 @@ Check = Callable[[LangGraphClient, str], Awaitable[None]]
 
 
 class EveryGraph:
-    """Carries a check out for all graphs at once, and tells how it went for one.
+    """Runs a check for all graphs concurrently, and reports the result for each.
 
     Most of a run's time on the server is waiting for its turn, so that one graph after the other takes much longer.
     """

@@ -1,4 +1,4 @@
-"""HTTP answers that are not what the client asked for."""
+"""HTTP responses for faults."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ BreakOff = Callable[[tuple[str, int]], None]
 
 
 class DroppedResponse(Response):
-    """Sends part of an answer and closes the connection."""
+    """Sends part of a response and closes the connection."""
 
     def __init__(self, body: bytes, drop: Drop, break_off: BreakOff, *, streamed: bool) -> None:
         super().__init__(body, media_type="text/event-stream" if streamed else "application/json")
@@ -35,12 +35,12 @@ class DroppedResponse(Response):
 
 
 def refused(problem: Problem) -> JSONResponse:
-    """An error in OpenAI's shape."""
+    """Return an error in OpenAI's format."""
     return JSONResponse(problem.body(), problem.status)
 
 
 def error_status(fault: ErrorStatus) -> Response:
-    """The error that a fault asks for."""
+    """Return the error response of a fault."""
     headers: dict[str, str] = {}
     if fault.retry_after is not None:
         headers["retry-after"] = _retry_after(fault.retry_after, as_date=fault.as_date)

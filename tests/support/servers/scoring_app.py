@@ -1,4 +1,4 @@
-"""Servers that score, over real HTTP: TEI's /rerank and /predict, and /v1/rerank of Jina, Cohere and vLLM.
+"""Scoring servers over real HTTP: TEI's /rerank and /predict, and /v1/rerank of Jina, Cohere and vLLM.
 
 A score is the share of the first text's words that the second has, so that a test can work it out.
 """
@@ -23,7 +23,7 @@ def overlap(first: str, second: str) -> float:
 
 @dataclass
 class ScoringApp:
-    """What was asked, and what is to be answered before the scores."""
+    """The requests received, and faults to answer before any scores."""
 
     key: str | None = None
     faults: list[Response] = field(default_factory=list[Response])

@@ -1,4 +1,4 @@
-"""A scripted chat model that an agent can give tools to."""
+"""A scripted chat model with tool calling."""
 
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ from support.servers.scripted_model import ScriptedChatModel
 
 
 class ScriptedAgentModel(ScriptedChatModel):
-    """It calls tools as its script says, whichever it is given."""
+    """Calls tools according to its script, regardless of the tools bound."""
 
     @override
     def bind_tools(self, tools: Any, **options: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -1,4 +1,4 @@
-"""A chat model that says what a test tells it to say."""
+"""A chat model with scripted replies."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ class ScriptedCall:
 
 
 def role_of(messages: Sequence[BaseMessage]) -> str:
-    """Read the role from the line `Role: method/step` that opens the system message; "" without one."""
+    """Return the role from the first line `Role: method/step` of the system message, or ""."""
     for message in messages:
         if isinstance(message, SystemMessage) and (match := _ROLE_LINE.match(message.text)):
             return match[1]
@@ -68,13 +68,13 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def calls(self) -> list[ScriptedCall]:
-        """Every call so far, in the order in which they came, those that failed included."""
+        """All calls so far in order of arrival, including failed ones."""
         with self._lock:
             return list(self._calls)
 
     @property
     def remaining(self) -> int:
-        """How many scripted replies are left; 0 for a function."""
+        """The number of scripted replies left; 0 for a function."""
         return 0 if callable(self.replies) else max(0, len(self.replies) - len(self.calls))
 
     def _next_reply(self, messages: list[BaseMessage]) -> ChatResult:
@@ -97,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         return self.latency(role) if callable(self.latency) else self.latency
 
     async def _wait(self, role: str) -> None:
-        """Hold a reply back, after the call was written down."""
+        """Delay a reply, after the call was recorded."""
         await asyncio.sleep(self._seconds(role))
 
     def _generate(
@@ -124,7 +124,7 @@ class ScriptedChatModel(BaseChatModel):
 
 
 class WavesChatModel(ScriptedChatModel):
-    """Let the calls of a wave go only when all of them are there: the waves are the links of the longest chain.
+    """Answers the calls of a wave only when all have arrived; the number of waves is the longest chain of calls.
 
     Nothing is measured, so that a busy machine does not matter. Calls that come one after another where a wave of
     several was expected fail the test, and so do those that come beside a wave.
@@ -157,7 +157,7 @@ class WavesChatModel(ScriptedChatModel):
 
 
 class JumbledChatModel(ScriptedChatModel):
-    """Take a different time for each call, by a seed."""
+    """Delays each call by a different time, derived from a seed."""
 
     seed: int = 0
 

@@ -1,4 +1,4 @@
-"""A search server on the loopback interface that answers as serper.dev and as a MediaWiki do, or fails."""
+"""A search server on loopback with the APIs of serper.dev and MediaWiki, and with faults."""
 
 import asyncio
 import json
@@ -90,7 +90,7 @@ def article(number: int, index: int, text: str | None = None) -> dict[str, Any]:
 
 @dataclass
 class Fault:
-    """What is answered in place of the results."""
+    """A response instead of results."""
 
     status: int = 200
     body: bytes = b"{}"
@@ -100,7 +100,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came in."""
+    """A received request."""
 
     method: str
     path: str
@@ -143,15 +143,15 @@ class SearchServer:
         return await self._note(request) or JSONResponse(self.serper)
 
     async def _searx(self, request: Request) -> Response:
-        """Answer as SearxNG does."""
+        """Respond like SearxNG."""
         return await self._note(request) or JSONResponse({"results": SEARX_RESULTS})
 
     async def _remote(self, request: Request) -> Response:
-        """Answer as the server that LangChain's RemoteLangChainRetriever asks."""
+        """Respond like a server for LangChain's RemoteLangChainRetriever."""
         return await self._note(request) or JSONResponse({"response": REMOTE_DOCUMENTS})
 
     async def _wiki(self, request: Request) -> Response:
-        """Answer as api.php does: all found articles, extracts of 20 of them, the rest by `continue`."""
+        """Respond like api.php: all articles found, with extracts of 20 and the rest by `continue`."""
         if fault := await self._note(request):
             return fault
         query = request.query_params

@@ -1,4 +1,4 @@
-"""Where the served model says no: without these, tests of the product could pass that should fail."""
+"""Refusals of the test servers, without which product tests could pass wrongly."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ def chat_client(server: OpenAIServer, **settings: Any) -> ChatOpenAI:
     return ChatOpenAI(**given)
 
 
-def test_a_list_of_replies_that_runs_out_fails_the_test_also_behind_a_server() -> None:
+def test_running_out_of_scripted_replies_fails_the_test_even_behind_a_server() -> None:
     model = scripted("one")
     assert model.invoke("a").text == "one"
     with pytest.raises(AssertionError, match=r"call 2 .* with 1 replies"):

@@ -22,7 +22,7 @@ VOCABULARY = [word.encode() for word in _WORDS] + [bytes([value]) for value in r
 
 
 def tokenize(text: str) -> list[int]:
-    """Cut a text into the longest tokens, from its beginning; one that begins every text comes first."""
+    """Tokenize a text greedily; a beginning-of-text token comes first."""
     left, found = text.encode(), [_BEGIN]
     while left:
         words = [token for token in range(1, len(_WORDS)) if left.startswith(VOCABULARY[token])]
@@ -33,7 +33,7 @@ def tokenize(text: str) -> list[int]:
 
 @cache
 def distribution(before: int) -> Sequence[float]:
-    """Give the log-probability of each token after another."""
+    """Return the log-probability of each token after another."""
     digests = (hashlib.blake2b(f"{before}/{each}".encode(), digest_size=2).digest() for each in range(len(VOCABULARY)))
     weights = [int.from_bytes(each) / 2**13 for each in digests]
     weights = [weight if isinstance(_piece(token), str) else weight - 9 for token, weight in enumerate(weights)]
@@ -42,7 +42,7 @@ def distribution(before: int) -> Sequence[float]:
 
 
 def logprob_of(prompt: str, continuation: str) -> float:
-    """Give the log-probability of a text after a prompt that no token of it reaches into."""
+    """Return the log-probability of a text after a prompt; no token spans both."""
     whole = tokenize(prompt + continuation)
     first = len(tokenize(prompt))
     return sum(distribution(before)[token] for before, token in pairwise(whole[first - 1 :]))
@@ -90,7 +90,7 @@ def answer_tokenize(body: Any) -> JsonBody:
 
 
 def _echoing(body: JsonBody, prompt: Sequence[int], new: Sequence[int]) -> JsonBody:
-    """Write a choice as vLLM does; the token that begins a text is among those of an echo, with no log-probability."""
+    """Return a choice in vLLM's format; an echo includes the beginning-of-text token, without a log-probability."""
     tokens = [*prompt, *new] if body.get("echo") else [*new]
     if body.get("logprobs") is None:
         return {"text": b"".join(VOCABULARY[token] for token in tokens).decode(errors="replace"), "logprobs": None}
@@ -124,7 +124,7 @@ def _top(before: int, token: int, most: int) -> dict[str, float]:
 
 
 def _holding_back(body: JsonBody, prompt: Sequence[int], new: Sequence[int]) -> JsonBody:
-    """Write a choice as llama.cpp does, which knows no echo."""
+    """Return a choice in llama.cpp's format, which has no echo."""
 
     def place(before: int, token: int) -> JsonBody:
         piece = VOCABULARY[token]

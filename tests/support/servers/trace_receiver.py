@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that takes what LangSmith's client and OpenTelemetry's exporter send."""
+"""An HTTP server on loopback that receives traces of LangSmith's client and OpenTelemetry's exporter."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ _LIMITS = {
 
 @dataclass
 class TraceReceiver:
-    """What was received."""
+    """The traces received."""
 
     paths: list[str] = field(default_factory=list[str])
     """Of every request."""

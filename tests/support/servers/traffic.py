@@ -1,4 +1,4 @@
-"""What reached the server, and what is to go wrong next; shared by the test's thread and the server's."""
+"""Received requests and queued faults, shared by the threads of the test and the server."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ from support.servers.faults import Fault
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """One HTTP request as it arrived."""
+    """A received HTTP request."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class _Rule:
 
 
 class Traffic:
-    """Requests, queued faults and rules, behind one lock."""
+    """Requests, queued faults and rules, protected by a lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,34 +56,34 @@ class Traffic:
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Every request so far, in the order of arrival."""
+        """All requests so far, in order of arrival."""
         with self._lock:
             return list(self._requests)
 
     @property
     def model_errors(self) -> list[BaseException]:
-        """What the served model raised, in order."""
+        """The exceptions of the served model, in order."""
         with self._lock:
             return list(self._errors)
 
     @property
     def peak_in_flight(self) -> int:
-        """The greatest number of chat requests that were being answered at one time."""
+        """The maximum number of concurrent chat requests."""
         with self._lock:
             return self._peak
 
     def record(self, request: RecordedRequest) -> None:
-        """Keep a request."""
+        """Record a request."""
         with self._lock:
             self._requests.append(request)
 
     def model_failed(self, error: BaseException) -> None:
-        """Keep what the model raised."""
+        """Record an exception of the model."""
         with self._lock:
             self._errors.append(error)
 
     def forgive(self) -> list[BaseException]:
-        """Take what the model raised."""
+        """Return and clear the model's exceptions."""
         with self._lock:
             raised, self._errors = self._errors, []
             return raised
@@ -105,7 +105,7 @@ class Traffic:
             self._rules.clear()
 
     def take_fault(self, request: RecordedRequest) -> Fault | None:
-        """Use up the next fault: the queue goes first, then the first rule that matches; None for none."""
+        """Consume the next fault: from the queue, else by the first matching rule; None if there is none."""
         with self._lock:
             if self._queue:
                 return self._queue.popleft()
@@ -116,7 +116,7 @@ class Traffic:
             return None
 
     def let_pass(self, count: float) -> None:
-        """Let so many more chat requests be answered; the others wait for another call."""
+        """Let this many more chat requests be answered; others wait for another call."""
         with self._lock:
             self._passing = count
 

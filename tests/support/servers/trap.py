@@ -1,4 +1,4 @@
-"""What an attacker has and wants: a server that writes down what it is sent, and the keys of others."""
+"""An attacker's server that records requests, and other users' keys."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ SECRETS = {
 
 @dataclass
 class Trap:
-    """A server of the attacker's that writes down what it is sent."""
+    """An attacker's server that records requests."""
 
     url: str
     heard: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""The whole web app on loopback, in the loop of the test, and `hopgraph chat` in a process of its own."""
+"""The whole web app on loopback in the test's event loop, and `hopgraph chat` in a separate process."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ START_SECONDS = 180
 
 @dataclass(frozen=True)
 class WebApp:
-    """The app while it is served."""
+    """A running app."""
 
     url: str
     service: Any
@@ -33,18 +33,18 @@ class WebApp:
 
     @property
     def base_url(self) -> str:
-        """Where clients of OpenAI's API find it."""
+        """The base URL for clients of OpenAI's API."""
         return f"{self.url}/v1"
 
 
 def without_page(folder: Path, **fields: Any) -> ServingOptions:
-    """Options of an app with the endpoints alone, whose threads lie in a folder."""
+    """Return options of an app without the page, with threads in a folder."""
     return ServingOptions(threads=folder / "threads.sqlite", page=False, **fields)
 
 
 @asynccontextmanager
 async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str = "/qa") -> AsyncGenerator[WebApp]:
-    """Serve the app until the context ends; alone, or mounted in another one, whose lifespan knows nothing of it."""
+    """Serve the app until the context ends, alone or mounted in an app that does not run its lifespan."""
     app = create_app(options)
     served = app
     if mounted_in is not None:
@@ -69,25 +69,25 @@ async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str =
 
 @dataclass(frozen=True)
 class ChatProcess:
-    """`hopgraph chat` while it runs."""
+    """A running `hopgraph chat`."""
 
     url: str
     process: "subprocess.Popen[bytes]"
     log: Path
 
     def said(self) -> str:
-        """What it has written so far."""
+        """Its output so far."""
         return self.log.read_text(errors="replace")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal and wait; gives the exit code."""
+        """Send a signal, wait, and return the exit code."""
         self.process.send_signal(number)
         return self.process.wait(60)
 
 
 @contextmanager
 def chat_process(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> Generator[ChatProcess]:
-    """Start `hopgraph chat` as a user does, at a free port, and wait until it listens."""
+    """Start `hopgraph chat` at a free port, and wait until it listens."""
     command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
     command += ["chat", "--no-browser", "--port", "0", "--threads", str(folder / "threads.sqlite"), *options]
     log = folder / "chat.log"

@@ -1,4 +1,4 @@
-"""A user's file as pyright checks it in strict mode: every line marked `error` is one, and no other."""
+"""A user's file checked by pyright in strict mode, which reports exactly the lines marked `error`."""
 
 from hopgraph.graphs import chat, genground, migres
 from hopgraph.graphs.baselines import gold_passages
@@ -6,11 +6,11 @@ from hopgraph.state import AnswerOutput
 
 
 def use(*values: object) -> None:
-    """Take what a call gave."""
+    """Accept a result."""
 
 
 def well_typed() -> AnswerOutput:
-    """Call a method in the ways that it takes."""
+    """Call a method with valid arguments."""
     result: AnswerOutput = migres.graph.invoke({"question": "Who?"})
     limited = migres.graph.invoke({"question": "Who?"}, context=migres.Context(max_iterations=2))
     shown: str = limited["answer"] + limited["citations"][0]["title"]
@@ -33,7 +33,7 @@ async def well_typed_async() -> AnswerOutput:
 
 
 async def mistyped() -> None:
-    """Each line is wrong in one way."""
+    """Every line has one type error."""
     result = migres.graph.invoke({"question": "Who?"})
     result["anwser"]  # error
     migres.graph.invoke({"q": 3})  # error

@@ -1,4 +1,4 @@
-"""`hopgraph draw METHOD`: a method's graph in Mermaid's language."""
+"""`hopgraph draw METHOD`: a method's graph as a Mermaid diagram."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Environment variables that are misspelt are named, and others are left alone."""
+"""Misspelt environment variables are reported, and others ignored."""
 
 import re
 
@@ -12,7 +12,7 @@ from hopgraph.tools.apps.variables import OTHER_VARIABLES, refuse_misspelt_varia
 from support.paths import ROOT
 
 
-def test_every_variable_of_the_code_and_the_guides_is_known() -> None:
+def test_every_variable_in_code_and_guides_is_known() -> None:
     files = [path for top in ("state", "nodes", "tools", "docs") for path in (ROOT / top).rglob("*.??")]
     files += [ROOT / ".env.example", ROOT / "README.md", ROOT / "SECURITY.md"]
     found = {name for file in files for name in re.findall(r"HOPGRAPH_([A-Z_]*[A-Z])\b", file.read_text("utf-8"))}
@@ -27,7 +27,7 @@ def test_every_variable_of_the_code_and_the_guides_is_known() -> None:
     ("given", "meant"),
     [("API_KEYS", "API_KEY"), ("TOPK", "TOP_K"), ("OIDC_ISUER", "OIDC_ISSUER"), ("CALL_PER_DAY", "CALLS_PER_DAY")],
 )
-def test_a_misspelt_variable_is_named_with_the_right_one(
+def test_a_misspelt_variable_is_reported_with_a_suggestion(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str, meant: str
 ) -> None:
     monkeypatch.setenv(f"HOPGRAPH_{given}", "secret")
@@ -40,6 +40,6 @@ def test_a_misspelt_variable_is_named_with_the_right_one(
 
 @pytest.mark.parametrize("name", ["MAX_DEPTH", "PORT", "SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT_7860_TCP", "X"])
 def test_settings_of_any_method_and_other_variables_are_accepted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Kubernetes sets some of these in each container beside a service called hopgraph."""
+    """Kubernetes sets some of these in each container if a service is called hopgraph."""
     monkeypatch.setenv(f"HOPGRAPH_{name}", "1")
     refuse_misspelt_variables()

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 QUESTION = "Which film was released first, Metropolis or Nosferatu?"
 
 
-def test_the_first_line_says_that_a_stand_in_answers_and_the_next_names_method_model_and_corpus(run: Run) -> None:
+def test_the_first_lines_name_the_stand_in_method_model_and_corpus(run: Run) -> None:
     ran = run("ask", QUESTION)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
@@ -28,7 +28,7 @@ def test_the_first_line_says_that_a_stand_in_answers_and_the_next_names_method_m
     assert lines[1] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
 
 
-def test_long_runs_are_folded_and_verbose_shows_them_whole(run: Run) -> None:
+def test_long_runs_are_abridged_unless_verbose(run: Run) -> None:
     asked = "In which city was the director of the film Pan's Labyrinth born?"
     folded, whole = run("ask", asked).out, run("ask", asked, "--verbose").out
     assert re.search(r"\n… \d+ more lines of steps; --verbose shows all\n\nThe run\n", folded)
@@ -62,13 +62,13 @@ def test_steps_come_before_the_answer_and_its_numbered_citations(run: Run) -> No
     assert " model calls · " in out
 
 
-def test_nothing_is_wider_than_the_terminal_and_nothing_trails(run: Run) -> None:
+def test_output_fits_the_terminal_without_trailing_spaces(run: Run) -> None:
     out = run("ask", QUESTION, "--verbose").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 and line == line.rstrip() for line in out.splitlines())
 
 
-def test_json_is_one_object_with_a_trace_in_the_order_of_the_run(run: Run) -> None:
+def test_json_is_one_object_with_an_ordered_trace(run: Run) -> None:
     ran = run("ask", f"  {QUESTION}\n", "--json", "--set", "max_iterations=2", "--preset", "multi_hop")
     assert (ran.code, ran.err) == (0, "")
     record = json.loads(ran.out)
@@ -83,7 +83,7 @@ def test_json_is_one_object_with_a_trace_in_the_order_of_the_run(run: Run) -> No
     assert (record["trace"][0]["event"], record["trace"][-1]["event"]) == ("query", "answered")
 
 
-def test_quiet_leaves_the_answer_and_its_sources_on_standard_output(run: Run) -> None:
+def test_quiet_prints_only_the_answer_and_its_sources(run: Run) -> None:
     ran = run("ask", QUESTION, "--quiet")
     record = json.loads(run("ask", QUESTION, "--json").out)
     assert ran.out.splitlines()[0] == record["answer"]
@@ -97,7 +97,7 @@ def test_verbose_shows_every_model_call(run: Run) -> None:
     assert out.count("\n  call ") == usage["llm_calls"]
 
 
-def test_no_answer_is_said_plainly(run: Run, tmp_path: Path) -> None:
+def test_a_missing_answer_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("Cobalt is a metal.", encoding="utf-8")
     index = str(tmp_path / "index")
     assert run("index", str(tmp_path / "one.txt"), "--out", index).code == 0
@@ -109,12 +109,12 @@ def test_no_answer_is_said_plainly(run: Run, tmp_path: Path) -> None:
     assert "\nended without an answer · " in ran.out
 
 
-def test_the_question_may_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_can_be_read_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{QUESTION}\n".encode())))
     assert json.loads(run("ask", "-", "--json").out)["question"] == QUESTION
 
 
-def test_markup_and_escape_sequences_of_a_corpus_do_nothing(run: Run, tmp_path: Path) -> None:
+def test_markup_and_escape_sequences_in_a_corpus_are_harmless(run: Run, tmp_path: Path) -> None:
     text = "The [bold]Zorblatt[/] bridge \x1b[31mstands[/nonsense] in \u202eKaunas\x07 [link=http://x]here[/link]."
     (tmp_path / "corpus.jsonl").write_text(
         json.dumps({"_id": "[/]\x1b[2J", "title": "[red]Zorblatt[/] \x1b]0;t\x07bridge", "text": text}),
@@ -130,7 +130,7 @@ def test_markup_and_escape_sequences_of_a_corpus_do_nothing(run: Run, tmp_path: 
         assert not set("\x1b\x07\u202e") & set(ran.out + ran.err)
 
 
-def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> None:
+def test_the_record_has_no_nan_and_no_keys() -> None:
     state = {
         "question": "q",
         "answer": "",
@@ -152,7 +152,7 @@ def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> No
 @pytest.mark.parametrize(
     ("encoding", "escaped"), [("ascii", True), ("utf-8", False), ("UTF8", False), ("latin-1", True)]
 )
-def test_json_survives_every_encoding(encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_works_in_every_encoding(encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     out = io.TextIOWrapper(written, encoding=encoding)
     monkeypatch.setattr(console, "sys", SimpleNamespace(stdout=out))

@@ -68,21 +68,21 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["calibrate", "x"], ["--corpus"]),
     ],
 )
-def test_wrong_use_is_told_in_one_line_with_code_2(arguments: list[str], parts: list[str], run: Run) -> None:
+def test_wrong_usage_is_reported_in_one_line_with_code_2(arguments: list[str], parts: list[str], run: Run) -> None:
     assert_one_line(run(*arguments), 2, *parts)
 
 
-def test_bad_input_leaves_standard_output_of_json_empty(run: Run) -> None:
+def test_bad_input_leaves_json_output_empty(run: Run) -> None:
     for arguments in (["", "--json"], ["q", "--json", "--corpus", "/no/such/index"]):
         assert run("ask", *arguments).out == ""
 
 
-def test_a_bad_environment_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_environment_variable_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_MAX_ITERATIONS", "many")
     assert_one_line(run("ask", "q"), 2, "HOPGRAPH_MAX_ITERATIONS", "'many'")
 
 
-def test_an_unreachable_server_is_told_without_the_key(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_reported_without_the_key(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-key")
     ran = run("ask", "q", "--model", "openai:m?base_url=http://127.0.0.1:9/v1", "--set", "request_retries=0")
     assert_one_line(ran, 1, "http://127.0.0.1:9/v1")
@@ -100,7 +100,7 @@ def test_a_missing_corpus(run: Run, tmp_path: Path) -> None:
     assert_one_line(run("ask", "q", "--corpus", str(tmp_path / "none")), 1, str(tmp_path / "none"), "hopgraph index")
 
 
-def test_a_folder_that_is_no_index(run: Run, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_an_index(run: Run, tmp_path: Path) -> None:
     assert_one_line(run("ask", "q", "--corpus", str(tmp_path)), 1, str(tmp_path), "manifest.json")
 
 
@@ -115,7 +115,7 @@ def test_an_index_of_another_version(run: Run, index: Path) -> None:
     assert_one_line(run("ask", "q", "--corpus", str(index)), 1, "another version", "format_version", "hopgraph index")
 
 
-def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp_path: Path) -> None:
+def test_unreadable_sources_leave_an_index_unchanged(run: Run, index: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in index.rglob("*") if path.is_file()}
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -135,7 +135,7 @@ def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp
     assert {path: path.read_bytes() for path in index.rglob("*") if path.is_file()} == before
 
 
-def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None:
+def test_skipped_records_are_counted_and_listed(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"_id": "1", "text": "one word"}\nnot json\n{"_id": "1", "text": "two"}\n', encoding="utf-8")
     ran = run("index", str(source), "--out", str(tmp_path / "i"), "--skip-invalid")
@@ -147,7 +147,7 @@ def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None
     assert f"skipped{source}:3" in skipped
 
 
-def test_what_an_index_lacks_is_told_at_each_run(run: Run, tmp_path: Path) -> None:
+def test_skipped_files_are_reported_at_each_update(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bad.json").write_text('{"a": ', encoding="utf-8")
     (tmp_path / "docs" / "good.txt").write_bytes("René was born in Liège.".encode("latin-1"))
@@ -163,7 +163,7 @@ def test_what_an_index_lacks_is_told_at_each_run(run: Run, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", ["index", "prompts", "draw"])
-def test_an_output_place_that_is_taken(command: str, run: Run, index: Path, tmp_path: Path) -> None:
+def test_an_existing_output_path_is_refused(command: str, run: Run, index: Path, tmp_path: Path) -> None:
     del index
     in_the_way = tmp_path / "in-the-way"
     in_the_way.write_text("precious", encoding="utf-8")
@@ -181,7 +181,7 @@ def test_a_drawing_does_not_replace_a_folder(run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prompts_do_not_replace_edited_files_unasked(run: Run, tmp_path: Path) -> None:
+def test_edited_prompts_are_not_overwritten_by_default(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "prompts"
     assert run("prompts", "migres", "--out", str(out)).code == 0
     edited = out / "common" / "decide.md"
@@ -194,7 +194,7 @@ def test_prompts_do_not_replace_edited_files_unasked(run: Run, tmp_path: Path) -
     assert edited.read_text(encoding="utf-8") != "edited"
 
 
-def test_an_edited_prompt_with_an_unknown_variable_is_named(run: Run, tmp_path: Path) -> None:
+def test_an_edited_prompt_with_an_unknown_variable_is_reported(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "prompts"
     run("prompts", "migres", "--out", str(out))
     decide = out / "common" / "decide.md"
@@ -202,26 +202,26 @@ def test_an_edited_prompt_with_an_unknown_variable_is_named(run: Run, tmp_path: 
     assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 1, "decide.md", "'magic'")
 
 
-def test_a_prompt_file_of_a_wrong_name_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_prompt_file_with_an_unknown_name_is_refused(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "prompts"
     run("prompts", "migres", "--out", str(out))
     (out / "common" / "decide.md").rename(out / "common" / "decid.md")
     assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 2, "decid.md", "did you mean 'decide.md'?")
 
 
-def test_demonstrations_that_nothing_would_read_are_refused(run: Run, tmp_path: Path) -> None:
+def test_unused_demonstrations_are_refused(run: Run, tmp_path: Path) -> None:
     run("prompts", "migres", "--out", str(tmp_path))
     copied = tmp_path / "migres"
     assert_one_line(run("ask", "q", "--set", f"demonstrations={copied}"), 2, "decide.multi_hop.jsonl", "prompts_dir")
 
 
-def test_damaged_passages_are_told_in_one_line(run: Run, index: Path) -> None:
+def test_damaged_passages_are_reported_in_one_line(run: Run, index: Path) -> None:
     passages = index / "passages.jsonl"
     passages.write_bytes(b"\xff" * len(passages.read_bytes()))
     assert_one_line(run("ask", "What is cobalt?", "--corpus", str(index)), 1, str(passages), "hopgraph index")
 
 
-def test_calibration_refuses_what_cannot_work(run: Run, tmp_path: Path) -> None:
+def test_calibration_refuses_invalid_settings(run: Run, tmp_path: Path) -> None:
     questions = tmp_path / "q.jsonl"
     questions.write_text('{"question": "Where is Riga?", "answer": ["x"]}\n', encoding="utf-8")
     assert_one_line(run("calibrate", str(tmp_path / "none"), "--corpus", "sample"), 1, str(tmp_path / "none"))

@@ -13,12 +13,12 @@ from support.hostile_text import ANY_TEXT, is_harmless
 
 
 @given(ANY_TEXT)
-def test_foreign_text_is_one_harmless_line(text: str) -> None:
+def test_untrusted_text_becomes_one_harmless_line(text: str) -> None:
     assert is_harmless(sanitize_line(text))
 
 
 @given(ANY_TEXT)
-def test_text_without_controls_only_has_its_white_space_joined(text: str) -> None:
+def test_only_white_space_changes_in_text_without_control_characters(text: str) -> None:
     harmless = "".join(char for char in text if is_harmless(char))
     assert sanitize_line(harmless) == " ".join(harmless.split())
 
@@ -36,17 +36,17 @@ def test_text_without_controls_only_has_its_white_space_joined(text: str) -> Non
         ("\x9b2Jcleared", "cleared"),
     ],
 )
-def test_escape_sequences_vanish_and_brackets_stay(text: str, shown: str) -> None:
+def test_escape_sequences_are_removed_and_brackets_stay(text: str, shown: str) -> None:
     assert sanitize_line(text) == shown
 
 
-def test_shortened_marks_what_is_left_out() -> None:
+def test_truncated_text_is_marked() -> None:
     assert truncate_line("word " * 10, 12) == "word word w…"
     assert truncate_line("short", 12) == "short"
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=300), st.integers(30, 120))
-def test_hanging_lines_fit_and_lose_nothing(text: str, width: int) -> None:
+def test_hanging_indents_fit_and_lose_nothing(text: str, width: int) -> None:
     out = io.StringIO()
     console = Console(file=out, width=width, markup=False, highlight=False, emoji=False)
     shown = sanitize_line(text)

@@ -1,4 +1,4 @@
-"""`hopgraph chat FOLDER` and `hopgraph index --watch`, as a user starts them: answers follow the files."""
+"""`hopgraph chat FOLDER` and `hopgraph index --watch` follow changes of the files."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_answers_follow_the_files_of_a_folder(folder: Path, tmp_path: Path) -> None:
+def test_answers_follow_changes_in_a_folder(folder: Path, tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     with chat_process(tmp_path, str(folder), environment=environment) as chat:
         assert "Plim" in answer(chat)
@@ -78,7 +78,7 @@ async def indexed(index: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_file_that_is_replaced_is_followed_each_time(tmp_path: Path, index_of: Callable[[Path], Path]) -> None:
+async def test_every_replacement_of_a_file_is_noticed(tmp_path: Path, index_of: Callable[[Path], Path]) -> None:
     source, part = tmp_path / "zorbia.txt", tmp_path / "part"
     source.write_text("The capital of Zorbia is Plim.")
     index = index_of(source)
@@ -89,7 +89,7 @@ async def test_a_file_that_is_replaced_is_followed_each_time(tmp_path: Path, ind
 
 
 @pytest.mark.slow
-async def test_a_folder_that_goes_and_comes_back_is_followed(
+async def test_a_removed_and_restored_folder_is_noticed(
     folder: Path, index_of: Callable[[Path], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     index = index_of(folder)
@@ -103,7 +103,7 @@ async def test_a_folder_that_goes_and_comes_back_is_followed(
     await indexed(index, "Mardle")
 
 
-def test_folders_of_the_same_name_have_indexes_of_their_own(tmp_path: Path) -> None:
+def test_folders_with_the_same_name_have_separate_indexes(tmp_path: Path) -> None:
     one, other = kept_index(tmp_path / "a" / "docs"), kept_index(tmp_path / "b" / "docs")
     assert one != other
     assert one == kept_index(tmp_path / "a" / ".." / "a" / "docs")

@@ -14,7 +14,7 @@ def write(folder: Path) -> str:
     return str(source)
 
 
-def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_corpus_is_streamed_into_a_server_and_searched_there(run: Callable[..., Any], tmp_path: Path) -> None:
     pytest.importorskip("elasticsearch")
     with ElasticsearchServer() as server:
         target = f"elasticsearch:{server.url}#foxes"

@@ -26,7 +26,7 @@ def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
     assert "--preset open_domain" in out
 
 
-def test_methods_are_grouped_as_on_the_page_on_choosing(run: Run) -> None:
+def test_methods_are_grouped_as_in_the_guide(run: Run) -> None:
     groups: dict[str, list[str]] = {}
     for record in json.loads(run("methods", "--json").out):
         groups.setdefault(record["group"], []).append(record["name"])
@@ -69,7 +69,7 @@ def test_methods_name_their_papers_once(run: Run) -> None:
     assert "(Li et al., 2024), https://arxiv.org/abs/2404.14464" in out
 
 
-def test_the_papers_are_those_of_the_readme() -> None:
+def test_the_papers_equal_those_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = dict(re.findall(r"^\| `(\w+)`.*arxiv\.org/abs/([\d.]+)\)", readme, re.MULTILINE))
     assert linked["migres"]
@@ -92,7 +92,7 @@ def test_the_settings_of_a_method_come_with_default_bounds_and_description(run: 
     assert "= none  (number above 0 or none)" in out
 
 
-def test_copied_prompts_are_the_built_in_ones_and_work(
+def test_copied_prompts_equal_the_built_in_ones_and_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -146,7 +146,7 @@ def test_every_command_has_help_with_examples(run: Run) -> None:
         assert max(map(len, options.splitlines())) <= 100
 
 
-def test_help_cuts_no_name(run: Run) -> None:
+def test_help_truncates_no_name(run: Run) -> None:
     assert "..." not in run("--help").out.partition("Commands:")[2]
     shown = " ".join(run("chat", "--help").out.split())
     assert "[OPTIONS] [DOCUMENTS]" in shown
@@ -154,6 +154,6 @@ def test_help_cuts_no_name(run: Run) -> None:
         assert name in shown
 
 
-def test_without_a_command_there_is_help_and_a_version_on_request(run: Run) -> None:
+def test_help_is_the_default_and_version_an_option(run: Run) -> None:
     assert run().out == run("--help").out
     assert run("--version").out.startswith("hopgraph ")

@@ -1,4 +1,4 @@
-"""Long answers on the terminal: drawn there, and as they are written in a file or a pipe."""
+"""Long answers: rendered on a terminal, and as plain Markdown in a file or pipe."""
 
 from io import StringIO
 from typing import Any
@@ -21,7 +21,7 @@ def printed(reply: str, *, terminal: bool, width: int = 100) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_twelve_long_answers_are_drawn_on_a_terminal(width: int) -> None:
+def test_twelve_long_answers_are_rendered_on_a_terminal(width: int) -> None:
     for reply in REQUESTS.values():
         drawn = printed(reply, terminal=True, width=width)
         assert "**" not in drawn
@@ -33,12 +33,12 @@ def test_twelve_long_answers_are_drawn_on_a_terminal(width: int) -> None:
         assert "[1]" in drawn
 
 
-def test_a_pipe_gets_the_markdown_itself() -> None:
+def test_a_pipe_gets_plain_markdown() -> None:
     for reply in REQUESTS.values():
         assert printed(reply, terminal=False) == f"{LongAnswer(5).write(reply)}\n"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_hostile_markdown_controls_no_terminal(terminal: bool) -> None:
+def test_hostile_markdown_is_harmless_on_a_terminal(terminal: bool) -> None:
     for reply in [*HOSTILE_MARKDOWN, "\x1b]8;;http://x\x07a\x1b]8;;\x07 [1]", "a\u202eb\x9b2J [1]"]:
         assert all(is_harmless(line) for line in printed(reply, terminal=terminal).split("\n"))

@@ -1,4 +1,4 @@
-"""The example of a method of one's own, by its place and by the name that its package gives it, in every command."""
+"""The example of a custom method, by path and by the name from its package, in every command."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the example in a folder of its own, which is the working directory, with a graph of others."""
+    """A copy of the example in a separate working directory, with other graphs."""
     folder = tmp_path / "mine"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "plain.py").write_text(PLAIN, "utf-8")
@@ -39,7 +39,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_example_by_its_place(run: Run, mine: Path) -> None:
+def test_the_example_works_by_its_path(run: Run, mine: Path) -> None:
     asked = json.loads(run("ask", QUESTION, "--method", "checked_answer.py", "--set", "max_tries=1", "--json").out)
     assert (asked["method"], asked["settings"]["max_tries"]) == ("checked_answer", 1)
     assert [each["event"] for each in asked["trace"]].count("checked") == 1
@@ -53,7 +53,7 @@ def test_the_example_by_its_place(run: Run, mine: Path) -> None:
     assert run("ask", QUESTION, "--method", "checked_answer.py", "--set", "prompts_dir=copies", "--quiet").code == 0
 
 
-def test_it_is_evaluated_beside_the_others(run: Run, mine: Path) -> None:
+def test_a_custom_method_is_evaluated_with_the_others(run: Run, mine: Path) -> None:
     methods = "checked_answer.py,plain.py,one_step"
     model = ("--model", "offline:extractive")
     command = ("eval", str(SAMPLE), "--methods", methods, "--out", "runs", "--limit", "2", *model)
@@ -70,7 +70,7 @@ def test_it_is_evaluated_beside_the_others(run: Run, mine: Path) -> None:
     assert "what plain asks by itself" in " ".join(estimate.out.split())
 
 
-def test_a_variant_is_a_method_by_its_files_name(run: Run, mine: Path) -> None:
+def test_a_variant_is_a_method_named_after_its_file(run: Run, mine: Path) -> None:
     Path("noted.py").write_text(VARIANT, "utf-8")
     ways = ("--method", "noted.py", "--set", "max_llm_calls=9", "--set", "demonstrations=multi_hop")
     asked = json.loads(run("ask", QUESTION, *ways, "--json").out)
@@ -98,7 +98,7 @@ def test_a_variant_is_a_method_by_its_files_name(run: Run, mine: Path) -> None:
     assert len(noted) == 2
 
 
-def test_a_graph_that_asks_a_person_asks_on_the_terminal(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupts_of_a_graph_are_asked_on_the_terminal(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("asking.py").write_text(ASKING, "utf-8")
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"the second\n")))
     asked = run("ask", "Who?", "--method", "asking.py", "--set", "max_llm_calls=9", "--quiet")
@@ -106,7 +106,7 @@ def test_a_graph_that_asks_a_person_asks_on_the_terminal(run: Run, mine: Path, m
     assert asked.out.startswith("the second")
 
 
-def test_a_run_is_not_resumed_with_other_code(run: Run, mine: Path) -> None:
+def test_a_run_is_not_resumed_with_changed_code(run: Run, mine: Path) -> None:
     command = ("eval", str(SAMPLE), "--methods", "plain.py", "--out", "runs", "--limit", "1")
     assert run(*command).code == 0
     changed = mine / "other" / "plain.py"
@@ -119,7 +119,7 @@ def test_a_run_is_not_resumed_with_other_code(run: Run, mine: Path) -> None:
     assert "code.plain was" in ran.err
 
 
-def test_the_record_of_a_run_loads_no_code(run: Run, mine: Path) -> None:
+def test_reading_a_run_loads_no_code(run: Run, mine: Path) -> None:
     Path("evil.py").write_text("open('ran', 'w').close()", "utf-8")
     assert run("ask", QUESTION, "--method", "direct", "--save", "run.json", "--quiet").code == 0
     record = json.loads(Path("run.json").read_text("utf-8"))
@@ -128,7 +128,7 @@ def test_the_record_of_a_run_loads_no_code(run: Run, mine: Path) -> None:
     assert not Path("ran").exists()
 
 
-def test_the_papers_tables_take_a_row_more(run: Run, mine: Path) -> None:
+def test_custom_methods_are_added_to_the_papers_tables(run: Run, mine: Path) -> None:
     ran = run("reproduce", "tor/table5", "--method", "plain.py", "--dataset", str(SAMPLE), "--dry-run")
     (line,) = [line for line in ran.out.splitlines() if "plain" in line]
     assert f"--methods {mine / 'plain.py'}:graph" in line
@@ -150,7 +150,7 @@ def test_the_papers_tables_take_a_row_more(run: Run, mine: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_one_line(run: Run, mine: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_errors_in_custom_methods_are_one_line(run: Run, mine: Path, arguments: tuple[str, ...], told: str) -> None:
     ran = run(*arguments)
     assert ran.code == 2
     assert told in ran.err
@@ -158,7 +158,7 @@ def test_what_is_wrong_is_one_line(run: Run, mine: Path, arguments: tuple[str, .
 
 
 def started(*arguments: str, cwd: Path, **environment: str) -> str:
-    """Run the command line in a process of its own."""
+    """Run the command line in a separate process."""
     command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import script; script()", *arguments]
     given = {**os.environ, **environment, "COLUMNS": "200"}
     ran = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
@@ -201,7 +201,7 @@ def test_the_installed_example_by_name_in_several_processes(
             assert "checked · first: " in said["choices"][0]["message"]["reasoning_content"]
 
 
-def test_a_rehearsal_names_the_steps_that_it_does_not_know_and_takes_replies_of_ones_own(
+def test_a_rehearsal_lists_unknown_steps_and_uses_declared_replies(
     run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["eval", str(SAMPLE), "--methods", "checked_answer.py,one_step", "--limit", "2", "--model", "rehearsal"]

@@ -1,4 +1,4 @@
-"""`hopgraph ask --review`: what is asked on the terminal, and what becomes of the answers."""
+"""`hopgraph ask --review`: prompts on the terminal, and the effect of the answers."""
 
 import io
 import os
@@ -72,7 +72,7 @@ def test_a_statement_can_be_edited_and_a_passage_only_dropped() -> None:
     assert "not understood: 'a'" in shown
 
 
-def test_it_fits_sixty_columns_and_shows_no_escape_sequences() -> None:
+def test_a_review_fits_60_columns_and_shows_no_escape_sequences() -> None:
     for payload in (QUERIES, EVIDENCE, {**QUERIES, "problem": "it could not be used"}):
         shown = reviewing(payload, [""])[1]
         assert all(len(line) <= 60 for line in shown.splitlines())
@@ -81,12 +81,12 @@ def test_it_fits_sixty_columns_and_shows_no_escape_sequences() -> None:
     assert "it could not be used" in shown
 
 
-def test_quitting_and_the_end_of_the_input_interrupt() -> None:
+def test_quitting_or_end_of_input_interrupts_a_review() -> None:
     with pytest.raises(KeyboardInterrupt):
         reviewing(QUERIES, ["q"])
 
 
-def test_without_a_terminal_it_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_review_without_a_terminal_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y\n")))
     ran = run("ask", QUESTION, "--review", "all")
     assert ran.code == 2
@@ -94,7 +94,7 @@ def test_without_a_terminal_it_is_refused(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 class TypedAhead:
-    """Standard input of a terminal at which everything is typed already."""
+    """Terminal input that was typed in advance."""
 
     def __init__(self, text: bytes) -> None:
         self.buffer = io.BytesIO(text)
@@ -103,7 +103,7 @@ class TypedAhead:
         return True
 
 
-def test_a_reviewed_run_goes_on_with_what_the_person_decided(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reviewed_run_continues_with_the_decision(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TypedAhead(b"e 1 Guillermo del Toro birthplace\n\n"))
     ran = run("ask", QUESTION, "--quiet", "--review", "queries")
     assert ran.code == 0
@@ -112,7 +112,7 @@ def test_a_reviewed_run_goes_on_with_what_the_person_decided(run: Run, monkeypat
 
 
 @pytest.mark.parametrize("typed", [b"", b"q\n"], ids=["end of input", "q"])
-def test_the_end_of_input_and_q_end_the_command(run: Run, monkeypatch: pytest.MonkeyPatch, typed: bytes) -> None:
+def test_end_of_input_and_q_end_the_command(run: Run, monkeypatch: pytest.MonkeyPatch, typed: bytes) -> None:
     monkeypatch.setattr("sys.stdin", TypedAhead(typed))
     ran = run("ask", QUESTION, "--review", "all")
     assert ran.code == 130
@@ -121,7 +121,7 @@ def test_the_end_of_input_and_q_end_the_command(run: Run, monkeypatch: pytest.Mo
 
 
 class Terminal:
-    """The installed script on a terminal of its own; what it asks is answered in turn."""
+    """The installed script on a pseudo-terminal; its prompts are answered in turn."""
 
     def __init__(self, *arguments: str) -> None:
         self.terminal, inner = pty.openpty()
@@ -149,7 +149,7 @@ class Terminal:
 
 
 @pytest.mark.slow
-def test_a_run_is_reviewed_on_a_terminal() -> None:
+def test_a_run_can_be_reviewed_on_a_terminal() -> None:
     terminal = Terminal("--quiet", "--review", "queries")
     terminal.answer("e 1 Guillermo del Toro birthplace\n")
     terminal.answer("\n")
@@ -160,7 +160,7 @@ def test_a_run_is_reviewed_on_a_terminal() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_it() -> None:
+def test_ctrl_c_ends_a_review() -> None:
     terminal = Terminal("--review", "all")
     terminal.until_asked()
     os.killpg(terminal.process.pid, signal.SIGINT)

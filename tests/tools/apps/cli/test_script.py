@@ -1,4 +1,4 @@
-"""The installed console script, as a user runs it."""
+"""The installed console script."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
 
 
 @pytest.mark.slow
-def test_a_small_encoding_gets_an_answer_in_ascii(run_script: Run) -> None:
+def test_an_ascii_terminal_gets_an_answer_in_ascii(run_script: Run) -> None:
     ran = run_script("ask", QUESTION, "--verbose", PYTHONIOENCODING="ascii")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.isascii()
@@ -60,7 +60,7 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypa
         pytest.param(["ask", QUESTION, "--json"], id="ask"),
     ],
 )
-def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]) -> None:
+def test_a_full_disk_is_reported_in_one_line(arguments: list[str], script: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*script, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
     assert done.returncode == 1
@@ -68,7 +68,7 @@ def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_ends_an_answer_silently(script: list[str]) -> None:
+def test_a_closed_pipe_ends_the_output_silently(script: list[str]) -> None:
     with subprocess.Popen([*script, "ask", QUESTION], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout
         assert running.stderr
@@ -111,8 +111,8 @@ MAIN = "from hopgraph.tools.apps.cli import main; code = main({})"
         ("import hopgraph.graphs; hopgraph.graphs.list_methods()", NUMBERS | CLIENTS - {"httpx"}),
     ],
 )
-def test_what_is_not_needed_is_not_loaded(code: str, heavy: set[str]) -> None:
-    """Where it is listed here, loading it would double the start."""
+def test_unneeded_modules_are_not_loaded(code: str, heavy: set[str]) -> None:
+    """Loading any of these would double the start-up time."""
     code = f"import sys; {code}; heavy = {heavy} & sys.modules.keys(); sys.exit(f'loaded {{heavy}}' if heavy else 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""`hopgraph serve`, as a user starts it, and what it says when it cannot."""
+"""`hopgraph serve`, and its errors."""
 
 import os
 import pickle
@@ -39,7 +39,7 @@ SAID: Any = {"messages": [{"type": "human", "content": "Who?"}]}
 
 
 class Hostile:
-    """Says so when it is unpickled."""
+    """Reports when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return os.mkdir, ("unpickled",)
@@ -115,7 +115,7 @@ def test_every_graph_is_served_from_any_folder_with_its_description(served: Serv
     assert "BlockingError" not in served.log.read_text(errors="replace")
 
 
-def test_its_descriptions_are_those_of_the_project_file() -> None:
+def test_graph_descriptions_equal_those_in_langgraph_json() -> None:
     assert packaged_graphs()["migres"] == {
         "path": "hopgraph.graphs.migres:graph",
         "description": "MIGRES: missing-information guided retrieve, extract, solve",
@@ -123,7 +123,7 @@ def test_its_descriptions_are_those_of_the_project_file() -> None:
 
 
 @pytest.mark.slow
-def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_and_nothing_is_left_behind(served: Served, tmp_path: Path) -> None:
     port = served.url.rsplit(":", 1)[1]
     command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", port]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
@@ -133,7 +133,7 @@ def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_pat
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served) -> None:
+def test_ctrl_c_ends_the_server_and_pickles_are_neither_loaded_nor_written(served: Served) -> None:
     os.killpg(served.process.pid, signal.SIGINT)
     assert served.process.wait(PATIENCE) in (0, 130)
     assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", *PICKLES}
@@ -142,8 +142,8 @@ def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served)
 
 
 @pytest.mark.slow
-def test_sigterm_leaves_nothing_behind_nor_does_a_killed_server_for_long(tmp_path: Path) -> None:
-    """What others left in the temporary folder stays."""
+def test_sigterm_leaves_nothing_behind_and_remains_of_a_kill_are_removed(tmp_path: Path) -> None:
+    """Other files in the temporary folder stay."""
     temporary, here = tmp_path / "temporary", tmp_path / "here"
     (temporary / "hopgraph-serve-of-another-kind").mkdir(parents=True)
     here.mkdir()
@@ -171,7 +171,7 @@ def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) -> None:
+def test_without_any_server_package_the_extra_is_named(tmp_path: Path) -> None:
     missing = ("starlette", "uvicorn", "fastapi", "langgraph_api")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing})); from hopgraph.tools.apps.cli import main; "
     command = [sys.executable, "-c", f"{code}sys.exit(main(['serve']))"]
@@ -189,13 +189,13 @@ def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) ->
         (("--corpus", ""), 2, "corpus is empty"),
     ],
 )
-def test_its_model_and_corpus_are_checked(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_the_servers_model_and_corpus_are_checked(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
     ran = run("serve", *arguments)
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
 
 
-def test_its_runs_read_the_model_and_the_corpus(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_servers_runs_use_its_model_and_corpus(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, str | None] = {}
 
     def look(*_: object, **__: object) -> None:
@@ -208,7 +208,7 @@ def test_its_runs_read_the_model_and_the_corpus(run: Run, monkeypatch: pytest.Mo
     assert given == {"HOPGRAPH_MODEL": "offline:extractive", "HOPGRAPH_RETRIEVER": "sample"}
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / ".langgraph_api").write_text("no folder")
     monkeypatch.chdir(tmp_path)
     ran = run("serve")

@@ -10,7 +10,7 @@ from hopgraph.tools.retrieval.resolve import corpus_spec
 Context = migres.Context
 
 
-def test_assignments_win_over_the_preset_and_options_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assignments_override_the_preset_and_options_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_MODEL", "openai:from-environment")
     monkeypatch.setenv("HOPGRAPH_MAX_QUERIES", "2")
     settings = settings_for(
@@ -24,7 +24,7 @@ def test_assignments_win_over_the_preset_and_options_over_the_environment(monkey
     assert (settings.threshold, settings.threshold_reranker) == (5.0, "bge")
 
 
-def test_a_threshold_of_ones_own_is_not_tied_to_the_presets_reranker() -> None:
+def test_an_explicit_threshold_is_not_tied_to_the_presets_reranker() -> None:
     settings = settings_for(Context, preset="open_domain", assignments=["threshold=0.5"])
     assert (settings.threshold, settings.threshold_reranker) == (0.5, None)
 
@@ -66,14 +66,14 @@ def test_set_reaches_every_field(name: str) -> None:
         ("=3", "--set '=3': write it as key=value"),
     ],
 )
-def test_a_bad_assignment_is_refused_by_name(assignment: str, said: str) -> None:
+def test_an_invalid_assignment_is_reported(assignment: str, said: str) -> None:
     with pytest.raises(SettingsError) as caught:
         settings_for(Context, assignments=[assignment])
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
 
 
-def test_a_list_setting_asks_for_a_list() -> None:
+def test_a_list_setting_requires_a_list() -> None:
     with pytest.raises(SettingsError, match=r"setting 'gold_passages': expected a JSON list, got 'x'"):
         settings_for(METHODS["gold_passages"].Context, assignments=["gold_passages=x"])
     given = '[{"title": "T", "text": "Riga is a city."}]'
@@ -81,7 +81,7 @@ def test_a_list_setting_asks_for_a_list() -> None:
     assert settings.model_dump()["gold_passages"] == [{"title": "T", "text": "Riga is a city."}]
 
 
-def test_a_setting_that_is_given_in_two_ways_is_refused() -> None:
+def test_a_setting_that_is_set_twice_is_refused() -> None:
     with pytest.raises(SettingsError, match="'model' is set by both --model and --set"):
         settings_for(Context, assignments=["model=a:b"], model="a:b")
     with pytest.raises(SettingsError, match="'retriever' is set by both"):
@@ -104,7 +104,7 @@ def test_a_corpus_is_a_folder_unless_it_is_a_spec(given: str, spec: str) -> None
     assert corpus_spec(given) == spec
 
 
-def test_a_folder_wins_over_a_spec_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_takes_precedence_over_a_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sample").mkdir()
     assert corpus_spec("sample") == "bm25:sample"

@@ -31,7 +31,7 @@ def printed(question: str, events: list[StepEvent], width: int, encoding: str = 
 
 @pytest.mark.parametrize("method", TREES)
 @pytest.mark.parametrize("width", [40, 80])
-def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) -> None:
+def test_a_tree_fits_the_terminal_without_trailing_spaces(method: str, width: int) -> None:
     events, _, answer = recorded(method)
     lines = printed(QUESTION, events, width, full=True)
     assert all(len(line) <= width and line == line.rstrip() for line in lines)
@@ -40,7 +40,7 @@ def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) ->
     assert any(line.startswith(("├── ", "└── ")) for line in lines)
 
 
-def test_a_small_encoding_gets_signs_in_ascii() -> None:
+def test_an_ascii_terminal_gets_ascii_signs() -> None:
     events, _, _ = recorded("tree_of_reviews")
     text = "\n".join(printed(QUESTION, events, 80, "ascii", full=False))
     assert "+-- * + accepted" in text
@@ -50,7 +50,7 @@ def test_a_small_encoding_gets_signs_in_ascii() -> None:
 
 @given(ANY_TEXT, st.booleans())
 @settings(max_examples=60)
-def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
+def test_hostile_text_is_harmless_on_a_terminal(text: str, full: bool) -> None:
     parts = [{"id": "0.1", "question": text}]
     data: list[tuple[str, dict[str, Any]]] = [
         ("decomposed", {"id": "0", "question": text, "sub_questions": parts}),
@@ -62,7 +62,7 @@ def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
         assert is_harmless(line)
 
 
-def test_a_path_deeper_than_the_terminal_is_wide_keeps_its_text() -> None:
+def test_text_at_a_very_deep_level_is_kept() -> None:
     keys = ["0.1"]
     while len(keys) < 30:
         keys.append(f"{keys[-1]}.1")
@@ -81,12 +81,12 @@ def test_the_tree_is_printed_after_the_steps_and_the_answer_last(run: Run) -> No
     assert places == sorted(places)
 
 
-def test_there_is_no_tree_where_one_search_is_all(run: Run) -> None:
+def test_a_single_search_has_no_tree(run: Run) -> None:
     assert "The run" not in run("ask", QUESTION, "--method", "one_step").out
     assert "The run" not in run("ask", QUESTION, "--method", "tor", "--quiet").out
 
 
-def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None:
+def test_on_a_terminal_the_live_tree_is_drawn_below_the_lines_and_erased() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=60, height=20, markup=False)
     events, _, _ = recorded("ra_isf")
@@ -102,7 +102,7 @@ def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None
     assert "\n..." not in text
 
 
-def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
+def test_a_live_tree_shows_only_the_last_lines_that_fit() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, no_color=True, width=80, height=14, markup=False)
     events, _, _ = recorded("tree_of_reviews")

@@ -1,4 +1,4 @@
-"""A small data set in MuSiQue's form, for which nothing has to be downloaded, and an index of its passages."""
+"""A small data set in MuSiQue's format, and an index of its passages."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def _record(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight questions of two or three hops, each with the passages of all of them."""
+    """Eight questions of two or three hops, each with the passages of all."""
     path = tmp_path_factory.mktemp("films") / "films.jsonl"
     path.write_text("\n".join(json.dumps(_record(number)) for number in range(len(FILMS))), encoding="utf-8")
     return path

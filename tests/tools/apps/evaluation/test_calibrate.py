@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.threshold_calibration import QUANTILES, cali
 
 
 class Listed(BaseRetriever):
-    """Finds for each query the documents that a table gives."""
+    """Returns the documents of a table for each query."""
 
     table: dict[str, list[str]]
     asked: list[Any] = Field(default_factory=list[Any])
@@ -27,7 +27,7 @@ class Listed(BaseRetriever):
 
 
 class NumberReranker:
-    """Scores a text by the number that it is."""
+    """Scores a text by its numeric value."""
 
     name = "number"
     threshold = None
@@ -37,12 +37,12 @@ class NumberReranker:
 
 
 def found(best: Sequence[float]) -> tuple[list[str], Listed]:
-    """Make questions whose best passages have these scores."""
+    """Return questions whose best passages have these scores."""
     table = {f"q{i}": [str(score - 1), str(score)] for i, score in enumerate(best)}
     return list(table), Listed(table=table)
 
 
-def test_the_largest_threshold_for_which_more_than_80_percent_keep_a_passage() -> None:
+def test_the_largest_threshold_at_which_over_80_percent_keep_a_passage_is_chosen() -> None:
     questions, retriever = found([5, 1, 4, 2, 3, 9, 8, 7, 6, 10])
     result = calibrate(questions, retriever, NumberReranker())
     assert result.threshold == 2  # at 3 exactly 80 % keep one, which is not more than 80 %
@@ -73,7 +73,7 @@ def test_questions_without_passages_count_as_keeping_none() -> None:
         calibrate(list("abcd"), retriever, NumberReranker(), keep=0.75)
 
 
-def test_only_the_passages_of_one_query_are_scored_and_progress_is_told() -> None:
+def test_passages_are_scored_per_query_and_progress_is_reported() -> None:
     retriever = Listed(table={"a": [*["1", "2"] * 25, "9"], "b": [*["3", "1"] * 25, "9"]})
     done: list[int] = []
     result = calibrate(["a", "b"], retriever, NumberReranker(), progress=done.append)
@@ -92,7 +92,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: st
         calibrate(questions, retriever, NumberReranker(), **settings)
 
 
-def test_no_question_is_refused() -> None:
+def test_calibrating_without_questions_is_refused() -> None:
     with pytest.raises(SettingsError, match="at least one question"):
         calibrate([], Listed(table={}), NumberReranker())
 

@@ -1,4 +1,4 @@
-"""Calibration of a stated confidence, on answers whose figures are known beforehand."""
+"""Calibration of stated confidence, on answers with known results."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ def test_a_confidence_that_is_always_right_is_calibrated() -> None:
     assert perfect.auroc == pytest.approx((3 * 3 + 1 * 2.5) / 12)
 
 
-def test_an_overconfident_one_is_not() -> None:
+def test_an_overconfident_model_is_not_calibrated() -> None:
     sure = Calibration([(5, False)] * 3 + [(5, True)])
     assert (sure.expected_error, sure.brier, sure.auroc) == (0.75, 0.75, 0.5)
 
 
-def test_what_is_unknown_is_none() -> None:
+def test_undefined_measures_are_none() -> None:
     none, right = Calibration([]), Calibration([(4, True)])
     assert (none.levels, none.expected_error, none.brier, none.auroc) == ({}, None, None, None)
     assert (right.expected_error, right.auroc) == (0.25, None)

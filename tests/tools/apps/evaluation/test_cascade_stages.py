@@ -1,4 +1,4 @@
-"""`hopgraph build cascade`: stages are chosen on half of the questions, and what is said of them is what they do."""
+"""`hopgraph build cascade`: stages are chosen on half of the questions and evaluated on the other."""
 
 import json
 import re
@@ -39,7 +39,7 @@ DEAR = tried("migres", [1, 1, 1, 0.8], 6, [True, True, True, True])
 THREE = [CHEAP, MIDDLE, DEAR]
 
 
-def test_a_stage_takes_what_the_one_before_leaves() -> None:
+def test_a_stage_answers_the_questions_left_by_the_previous_one() -> None:
     assert run_through([CHEAP, MIDDLE]).tolist() == [[1, 1], [0.5, 1], [1, 4], [0, 4]]
     assert run_through([CHEAP, MIDDLE, DEAR]).tolist() == [[1, 1], [0.5, 1], [1, 4], [0.8, 10]]
     assert run_through([MIDDLE, CHEAP]).tolist() == [[0, 3], [0, 3], [1, 3], [0, 4]]
@@ -59,20 +59,20 @@ def test_a_stage_takes_what_the_one_before_leaves() -> None:
         (CascadeTarget("calls", 6), ["migres"]),
     ],
 )
-def test_the_cheapest_that_reach_an_f1_or_the_best_within_calls(
+def test_the_cheapest_stages_for_an_f1_or_the_best_within_calls_are_chosen(
     target: CascadeTarget | None, stages: list[str]
 ) -> None:
     assert [each.stage for each in choose_stages(THREE, ALL, target)] == stages
 
 
 @pytest.mark.parametrize("target", [CascadeTarget("f1", 0.99), CascadeTarget("calls", 0.5)])
-def test_what_nothing_reaches_is_told(target: CascadeTarget) -> None:
+def test_an_unreachable_target_is_reported(target: CascadeTarget) -> None:
     with pytest.raises(RunError, match=r"no stages reach it \(best: (0\.95|1)\);"):
         choose_stages(THREE, ALL, target)
 
 
 @pytest.mark.parametrize("text", ["f1", "f1=", "f1=1.1", "f1=0", "calls=-1", "calls=nan", "em=0.5", "=1", "f1=80 %"])
-def test_targets_that_are_none_are_refused(text: str) -> None:
+def test_invalid_targets_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="write f1=SHARE"):
         read_target(text, priced=True)
 
@@ -93,7 +93,7 @@ def test_a_stage_has_the_settings_of_the_run(method: str, changed: dict[str, Any
     assert frozen_settings(make_settings(cls, {**own, "model": "openai:m"})) == wanted
 
 
-def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: Path) -> None:
+def test_the_computed_cascade_equals_a_real_one(run: Run, films: Path, tmp_path: Path) -> None:
     model = ("--model", f"rehearsal:{films}?error=0.1")
     methods = ("--methods", "one_step,react,migres,gold_passages")
     assert run("eval", str(films), *methods, *model, "--out", str(tmp_path / "run")).code == 0
@@ -109,7 +109,7 @@ def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: 
         assert calls == pytest.approx(real.mean(real.methods[0], "llm_calls"), abs=0.25)
 
 
-def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films: Path, tmp_path: Path) -> None:
+def test_stages_are_chosen_from_new_or_existing_runs(run: Run, films: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "stages.json", ("--model", f"rehearsal:{films}", "--set", "links=false")
     few = ("--methods", "one_step,react", "--set", "one_step.top_k=3", "--target", "f1=1")
     built = run("build", "cascade", str(films), *few, *model, "--out", str(out))

@@ -1,4 +1,4 @@
-"""Citation recall and precision of sentences, by ALCE's definition, and their way from an answer to a table."""
+"""Citation recall and precision by ALCE's definition, from an answer to the table."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from support.paths import SAMPLE
 
 
 class Checker:
-    """Entails a sentence where the premise has all the letters that it names."""
+    """Entails a sentence if the premise has all its letters."""
 
     name, threshold = "letters", 0.5
 
@@ -48,7 +48,7 @@ def test_recall_and_precision(answer: str, recall: float, precision: float) -> N
     )
 
 
-def test_marks_belong_to_the_sentence_that_they_follow() -> None:
+def test_marks_belong_to_the_preceding_sentence() -> None:
     found = cited_sentences("Ada Brink was born in Larvik. [1][2] She died in Oslo [3], they say.")
     assert [(each.text, each.cited) for each in found] == [
         ("Ada Brink was born in Larvik.", (1, 2)),

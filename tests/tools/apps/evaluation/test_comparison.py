@@ -1,4 +1,4 @@
-"""Comparing runs whose outcomes are known: means, groups, losses, differences, and what cannot be compared."""
+"""Comparisons of known runs: means, groups, losses, differences, and refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
     assert second.p_holm == max(second.p, best.p_holm)
 
 
-def test_a_pair_counts_only_where_both_are_finished(tmp_path: Path) -> None:
+def test_only_questions_finished_by_both_methods_are_paired(tmp_path: Path) -> None:
     outcomes = [outcome("migres", "q1", "Ann"), outcome("migres", "q2", "Bea"), outcome("one_step", "q1", "Zoe")]
     (difference,) = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, SETTINGS)]).differences(["em"], "one_step")
     assert (difference.n, difference.mean) == (1, 1.0)
@@ -115,14 +115,14 @@ def test_a_pair_counts_only_where_both_are_finished(tmp_path: Path) -> None:
         ({"answer": "", "usage": None, "error": "gone"}, "failed"),
     ],
 )
-def test_every_question_is_lost_once(tmp_path: Path, fields: dict[str, object], lost: str) -> None:
+def test_every_wrong_question_has_one_loss(tmp_path: Path, fields: dict[str, object], lost: str) -> None:
     made = outcome("migres", "q1", "")
     made.update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
     comparison = compare_runs([write_run(tmp_path, QUESTIONS, [made], {"migres": {}})])
     assert comparison.methods[0].losses == {"q1": lost}
 
 
-def test_gold_passages_may_be_told_by_title(tmp_path: Path) -> None:
+def test_gold_passages_may_be_identified_by_title(tmp_path: Path) -> None:
     made = outcome("migres", "q1", "Zoe", ("other-1", "other-2"), titles=["G2", "G1"])
     comparison = compare_runs([write_run(tmp_path, QUESTIONS, [made], {"migres": {}}, gold_by="titles")])
     assert comparison.methods[0].losses == {"q1": "answered wrongly"}
@@ -137,7 +137,7 @@ def test_methods_of_several_runs_are_named_after_the_run(tmp_path: Path) -> None
         compare_runs([one, RunReader(tmp_path / "b" / ".." / "a" / "run")])
 
 
-def test_run_labels_are_as_short_as_they_can_be() -> None:
+def test_run_labels_are_as_short_as_possible() -> None:
     assert run_labels([Path("/x/one"), Path("/y/two")]) == ["one", "two"]
     assert run_labels([Path("/one")]) == ["one"]
 
@@ -154,8 +154,8 @@ def test_runs_over_other_questions_are_refused(
         compare_runs([one, two])
 
 
-def test_the_frontier_is_what_nothing_beats(tmp_path: Path) -> None:
-    """As good for fewer calls, or better for as few; equals stay together, and the bound is no choice."""
+def test_the_frontier_is_pareto_optimal(tmp_path: Path) -> None:
+    """A method as good with fewer calls, or better with as many, dominates; ties stay, the bound is excluded."""
     made = {"one_step": (1, 1), "react": (2, 3), "ircot": (2, 3), "migres": (2, 4), "searchain": (1, 3)}
     made |= {"self_ask": (3, 6), "genground": (3, 7), "gold_passages": (3, 1)}
     outcomes = [
@@ -168,9 +168,7 @@ def test_the_frontier_is_what_nothing_beats(tmp_path: Path) -> None:
     assert comparison.frontier("cost") == []
 
 
-def test_runs_over_parts_of_a_data_set_are_one_unless_they_were_made_otherwise(
-    tmp_path: Path, reader: RunReader
-) -> None:
+def test_runs_over_parts_of_a_data_set_are_merged_if_they_agree(tmp_path: Path, reader: RunReader) -> None:
     whole = {name: [*reader.latest(name).values()] for name in SETTINGS}
 
     def part(name: str, chosen: list[EvalQuestion], settings: dict[str, dict[str, Any]] = SETTINGS) -> RunReader:
@@ -189,7 +187,7 @@ def test_runs_over_parts_of_a_data_set_are_one_unless_they_were_made_otherwise(
         compare_runs([first, part("other", QUESTIONS[3:], {"one_step": {"model": "openai:n"}})])
 
 
-def test_what_differs_between_runs_is_named_and_nothing_else(tmp_path: Path) -> None:
+def test_only_differing_settings_are_listed(tmp_path: Path) -> None:
     settings = {name: {**each, "seed": 1} for name, each in SETTINGS.items()}
     settings["migres"]["max_iterations"] = 2
     runs = [

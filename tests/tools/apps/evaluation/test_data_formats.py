@@ -1,4 +1,4 @@
-"""Every row of the table of formats: its example is a file that is recognized, and read as its owners mean it."""
+"""Every row of the table of formats has an example that is recognized and read correctly."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def written(folder: Path, example: DataFormat) -> Path:
     return folder / example.file
 
 
-def test_the_table_has_what_is_read_and_the_page_has_the_table() -> None:
+def test_every_readable_format_is_documented() -> None:
     table = read_data_formats()
     assert [*table.corpora] == [*CORPUS_FORMATS]
     assert [*table.questions] == [*question_formats.QUESTION_FORMATS] == [*QUESTIONS]
@@ -70,7 +70,7 @@ def test_the_table_has_what_is_read_and_the_page_has_the_table() -> None:
 
 
 def described(name: str, each: DataFormat) -> str:
-    """One row of the page."""
+    """A row of the page."""
     keys = " or ".join(", ".join(f"`{key}`" for key in keys) for keys in each.keys)
     example = each.example.rstrip().replace("\t", "⇥")
     text = f"{each.description[0].upper()}{each.description[1:]}.\n{keys and f'Keys: {keys}.'}"
@@ -78,13 +78,13 @@ def described(name: str, each: DataFormat) -> str:
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_a_corpus_as_its_owners_write_it(tmp_path: Path, name: str) -> None:
+def test_corpus_examples_are_read(tmp_path: Path, name: str) -> None:
     corpus = open_corpus(written(tmp_path, read_data_formats().corpora[name]))
     assert corpus.format == name
     assert [(each.id, each.title, each.text) for each in corpus.records(CorpusReading())] == CORPORA[name]
 
 
-def test_an_article_is_cut_under_its_title_and_keeps_its_origin(tmp_path: Path) -> None:
+def test_an_article_is_split_and_keeps_its_title_and_origin(tmp_path: Path) -> None:
     article = json.loads(read_data_formats().corpora["multihop_rag"].example)[0]
     long = " ".join(f"Sentence {number} says that {PAINTING}" for number in range(40))
     path = tmp_path / "corpus.json"
@@ -108,7 +108,7 @@ def test_other_records_with_a_text_are_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_questions_as_their_owners_write_them(tmp_path: Path, name: str) -> None:
+def test_question_examples_are_read(tmp_path: Path, name: str) -> None:
     file = written(tmp_path, read_data_formats().questions[name])
     path = tmp_path if name == "beir" else file
     assert detect_format(path) == name
@@ -117,7 +117,7 @@ def test_questions_as_their_owners_write_them(tmp_path: Path, name: str) -> None
     assert first.question[:5] in ("Where", "Who p", "Could", "Do bo", "In wh")
 
 
-def test_gold_documents_are_those_that_the_answer_needs(tmp_path: Path) -> None:
+def test_gold_documents_are_those_needed_for_the_answer(tmp_path: Path) -> None:
     (question,) = read_questions(written(tmp_path, read_data_formats().questions["browsecomp_plus"]))
     assert (question.id, question.gold) == ("769", ("5412", "26215"))
     assert [each.text for each in question.contexts] == ["Guernica is by Picasso.", BORN]
@@ -133,13 +133,13 @@ def test_a_null_query_cannot_be_answered(tmp_path: Path) -> None:
     assert (question.answers, question.gold_titles) == ((), ())
 
 
-def test_a_set_of_questions_without_passages_is_no_corpus(tmp_path: Path) -> None:
+def test_a_question_set_without_passages_is_refused_as_a_corpus(tmp_path: Path) -> None:
     for name in ("browsecomp_plus", "flashrag", "questions"):
         with pytest.raises(CorpusError, match=f"questions \\({name}\\), not a corpus"):
             open_corpus(written(tmp_path, read_data_formats().questions[name]))
 
 
-def test_a_table_of_questions_names_the_line_of_a_bad_row(tmp_path: Path) -> None:
+def test_the_line_of_a_bad_row_in_a_question_table_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text('question,answer,id\n"Who, then?\nTell.",A,1\nWho?,B,2,surplus\nWhich?,,3\n', encoding="utf-8-sig")
     reading = CorpusReading(skip_invalid=True)

@@ -87,7 +87,7 @@ def test_hotpotqa(tmp_path: Path) -> None:
     )
 
 
-def test_a_supporting_fact_beyond_the_paragraphs_end_is_left_out(tmp_path: Path) -> None:
+def test_a_supporting_fact_beyond_the_end_of_its_paragraph_is_ignored(tmp_path: Path) -> None:
     question = only(write(tmp_path, {**HOTPOT, "supporting_facts": [["Film", 7], ["Ann Lee", 0]]}))
     assert [sentence.text for sentence in question.sentences] == ["She"]
     assert question.gold_titles == ("Film", "Ann Lee")
@@ -103,13 +103,13 @@ def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None
     assert question.gold == (hash_passage("Film", "It was made."), hash_passage("Ann Lee", "She directed."))
 
 
-def test_an_edition_has_its_lists_as_text(tmp_path: Path) -> None:
+def test_lists_may_be_stored_as_text(tmp_path: Path) -> None:
     record = {**HOTPOT, "evidences": [["Film", "director", "Ann Lee"]]}
     lists = {key: json.dumps(record[key]) for key in ("supporting_facts", "context", "evidences")}
     assert only(write(tmp_path, {**record, **lists})) == only(write(tmp_path, record))
 
 
-def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
+def test_musique_keeps_two_passages_with_the_same_title(tmp_path: Path) -> None:
     question = only(write(tmp_path, MUSIQUE))
     assert question.answers == ("Hall", "G. Hall")
     assert question.type == "2hop"
@@ -146,13 +146,13 @@ def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
         {"questions": [{"question": "Who won?", "answer": "Ann Lee"}]},
     ],
 )
-def test_questions_as_other_toolkits_name_them(tmp_path: Path, record: dict[str, Any]) -> None:
+def test_the_field_names_of_other_toolkits_are_known(tmp_path: Path, record: dict[str, Any]) -> None:
     question = only(write(tmp_path, record))
     assert (question.question, question.answers) == ("Who won?", ("Ann Lee",))
 
 
 @pytest.mark.parametrize("cell", ["""['Ann Lee', "O'Hara"]""", """["Ann Lee", "O'Hara"]"""])
-def test_a_list_of_answers_in_a_table_is_a_list(tmp_path: Path, cell: str) -> None:
+def test_a_list_of_answers_in_a_table_is_parsed(tmp_path: Path, cell: str) -> None:
     path = tmp_path / "mine.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["question", "answers"], ["Who won?", cell]])
@@ -166,7 +166,7 @@ def test_a_list_of_answers_in_a_table_is_a_list(tmp_path: Path, cell: str) -> No
         ("['Ann' 'Lee']", "an unreadable list"),
     ],
 )
-def test_answers_in_another_form_are_refused(tmp_path: Path, answers: Any, problem: str) -> None:
+def test_malformed_answers_are_refused(tmp_path: Path, answers: Any, problem: str) -> None:
     with pytest.raises(BadRecordError, match=problem):
         only(write(tmp_path, {"question": "Who won?", "answers": answers}))
 
@@ -189,7 +189,7 @@ def test_strategyqa(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scores", [{"Yes": 0, "No": 1}, {"Yes": 1.0, "No": 0.0}])
 def test_strategyqa_of_big_bench(tmp_path: Path, scores: dict[str, float]) -> None:
-    """One object over several lines, as the task's file is written."""
+    """One object over several lines, as in the task's file."""
     examples = [{"input": f"Is Jean the Sun {n}?", "target_scores": scores, "target": "No. A man."} for n in (1, 2)]
     task = {"canary": "x", "name": "strategyqa", "keywords": ["a", "b"], "metrics": {"m": 1}, "examples": examples}
     path = tmp_path / "task.json"
@@ -212,7 +212,7 @@ TRIVIA = {
 
 
 @pytest.mark.parametrize("indent", [None, 4])
-def test_triviaqa_in_its_own_file(tmp_path: Path, indent: int | None) -> None:
+def test_triviaqa(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "unfiltered-web-dev.json"
     again = {**TRIVIA, "QuestionId": "tc_2"}
     path.write_text(json.dumps({"Data": [TRIVIA, again], "Domain": "Web", "Version": 1.0}, indent=indent))
@@ -229,7 +229,7 @@ def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_questions_in_a_list_have_ids_of_their_own(tmp_path: Path, indent: int | None) -> None:
+def test_questions_in_a_list_are_numbered(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps([{"question": f"Who? {number}", "answer": "A"} for number in range(3)], indent=indent))
     assert len({each.id for each in read_questions(path)}) == 3
@@ -238,7 +238,7 @@ def test_questions_in_a_list_have_ids_of_their_own(tmp_path: Path, indent: int |
     assert len({each.id for each in read_questions(path)}) == 2
 
 
-def test_an_id_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
     one, two = ({"id": "x", "question": "Who?", "answer": answer} for answer in "AB")
     path, reading = write(tmp_path, one, two), CorpusReading(skip_invalid=True)
     with pytest.raises(BadRecordError, match=r"file\.jsonl:2: the id 'x' is also on line 1"):
@@ -274,7 +274,7 @@ def beir(folder: Path, qrels: str | None) -> Path:
     return folder
 
 
-def test_beir_yields_what_its_test_qrels_judge(tmp_path: Path) -> None:
+def test_beir_yields_the_queries_in_its_test_qrels(tmp_path: Path) -> None:
     qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td4\t0\n"
     first, third = read_questions(beir(tmp_path, qrels))
     assert (first.id, first.answers, first.type, first.gold) == ("q1", ("1",), "bridge", ("d1", "d3"))
@@ -328,7 +328,7 @@ def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dic
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_own_questions_in_a_csv_of_any_country(tmp_path: Path, separator: str) -> None:
+def test_a_csv_may_have_any_common_separator(tmp_path: Path, separator: str) -> None:
     path = tmp_path / "mine.csv"
     rows = [("question", "answer"), ('"Who, when; where?"', "Rome")]
     path.write_bytes("\r\n".join(separator.join(row) for row in rows).encode("utf-8-sig"))
@@ -353,7 +353,7 @@ def test_a_csv_is_read_in_its_encoding(tmp_path: Path, encoding: str) -> None:
         only(path)
 
 
-def test_own_questions_name_the_passages_that_they_need_by_title(tmp_path: Path) -> None:
+def test_own_questions_may_have_gold_titles(tmp_path: Path) -> None:
     own = {"question": "How many days carry over?", "answer": 5, "gold_titles": ["Leave", "Leave > Carry over"]}
     assert only(write(tmp_path, own)).gold_titles == ("Leave", "Leave > Carry over")
     assert only(write(tmp_path, {**NQ, "gold_titles": ["V", "T"]})).gold_titles == ("V", "T")
@@ -371,7 +371,7 @@ def test_an_empty_answer_is_refused_in_plain_words(tmp_path: Path, answer: Any) 
 @pytest.mark.parametrize(
     ("answer", "text"), [(1937, "1937"), (1937.0, "1937"), (2.5, "2.5"), (True, "yes"), (False, "no"), (-3, "-3")]
 )
-def test_numbers_and_truth_values_are_answers_as_text(tmp_path: Path, answer: Any, text: str) -> None:
+def test_numbers_and_booleans_become_text_answers(tmp_path: Path, answer: Any, text: str) -> None:
     for record in (
         {"question": "Which?", "answer": answer},
         {"question": "Which?", "golden_answers": [answer]},
@@ -418,7 +418,7 @@ def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_pa
         ("strategyqa/train_300.json", 300, {"yes_no"}),
     ],
 )
-def test_real_files_have_their_gold_passages_in_their_own_corpus(
+def test_the_corpus_of_a_real_file_contains_its_gold_passages(
     shared_data: Path, file: str, count: int, kinds: set[str]
 ) -> None:
     questions = list(read_questions(shared_data / file))

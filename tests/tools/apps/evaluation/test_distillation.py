@@ -1,4 +1,4 @@
-"""Training data for students: what a role's model is sent in use, and the reply that it should give."""
+"""Training data for students: the prompts that a role's model gets in use, and the target replies."""
 
 import json
 import re
@@ -26,7 +26,7 @@ Distill = Callable[..., int]
 
 @pytest.fixture
 def distill(films: Path, tmp_path: Path) -> Distill:
-    """Run the command on the films; it writes `tmp_path / "data"`."""
+    """Run the command on the films, with output to `tmp_path / "data"`."""
 
     def run(*more: str, role: str = RELEVANCE, teacher: str = "gold", limit: int = 2) -> int:
         given = [str(films), "--for", role, "--teacher", teacher, "--limit", str(limit), "--max-outage", "0"]
@@ -53,7 +53,7 @@ def messages(body: Any) -> list[dict[str, str]]:
 
 @pytest.fixture
 def judge() -> Iterator[OpenAIServer]:
-    """Finds directors relevant and nothing else."""
+    """Judges only directors relevant."""
 
     def says(role: str, prompt: list[Any]) -> str:
         if role == RELEVANCE:
@@ -84,7 +84,7 @@ def test_passages_are_labelled_by_the_annotation(
     assert {name: found["labels"][name] for name in expected} == expected
 
 
-def test_a_prompt_is_what_the_role_is_sent_in_use_byte_for_byte(
+def test_training_prompts_equal_the_prompts_sent_in_use(
     distill: Distill, judge: OpenAIServer, films: Path, tmp_path: Path
 ) -> None:
     assert distill(limit=1) == 0
@@ -97,7 +97,9 @@ def test_a_prompt_is_what_the_role_is_sent_in_use_byte_for_byte(
     assert all(json.dumps(each).encode() in [json.dumps(own).encode() for own in made] for each in sent)
 
 
-def test_a_teacher_labels_and_what_it_cannot_is_dropped(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
+def test_examples_that_the_teacher_cannot_label_are_dropped(
+    judge: OpenAIServer, distill: Distill, tmp_path: Path
+) -> None:
     assert distill("--set", "judged_passages=none", teacher=spec(judge)) == 0
     made = lines(tmp_path / "data" / "train.jsonl")
     assert {messages(each.body)[-1]["content"] for each in judge.requests} == {m["prompt"][-1]["content"] for m in made}
@@ -118,7 +120,7 @@ def test_unusable_replies_and_a_budget_drop_examples(distill: Distill, tmp_path:
     assert counts(tmp_path)["kept"] == 3
 
 
-def test_it_is_resumed_without_asking_again(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
+def test_distillation_resumes_without_repeated_calls(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
     assert distill("--max-calls", "8", "--concurrency", "1", teacher=spec(judge), limit=3) == 4
     assert counts(tmp_path)["questions"] < 3
     assert distill(teacher=spec(judge), limit=3) == 0
@@ -129,7 +131,7 @@ def test_it_is_resumed_without_asking_again(judge: OpenAIServer, distill: Distil
     assert ((tmp_path / "data" / "train.jsonl").read_bytes(), len(judge.requests)) == (first, asked)
 
 
-def test_classes_are_balanced_when_asked_for(distill: Distill, tmp_path: Path) -> None:
+def test_classes_are_balanced_on_request(distill: Distill, tmp_path: Path) -> None:
     assert distill("--balance", "--set", "judged_passages=all") == 0
     found = counts(tmp_path)
     assert found["labels"] == {"relevant": 5, "irrelevant": 5}
@@ -137,7 +139,7 @@ def test_classes_are_balanced_when_asked_for(distill: Distill, tmp_path: Path) -
     assert json.loads((tmp_path / "data" / "summary.json").read_text())["filters"]["balance"] is True
 
 
-def test_the_papers_form_says_the_same(distill: Distill, tmp_path: Path) -> None:
+def test_the_papers_format_has_the_same_content(distill: Distill, tmp_path: Path) -> None:
     assert distill() == 0
     made = lines(tmp_path / "data" / "train.jsonl")
     for paper, own in zip(lines(tmp_path / "data" / "paper" / "train.jsonl"), made, strict=True):
@@ -148,7 +150,7 @@ def test_the_papers_form_says_the_same(distill: Distill, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("same", ["id", "text"])
-def test_questions_for_evaluation_are_refused(
+def test_distilling_from_evaluation_questions_is_refused(
     same: str, distill: Distill, films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held_out = [json.loads(line) for line in films.read_text(encoding="utf-8").splitlines()]
@@ -162,7 +164,7 @@ def test_questions_for_evaluation_are_refused(
     assert distill("--not-in", str(evaluation), "--allow-overlap") == 0
 
 
-def test_an_estimate_writes_nothing_and_a_folder_of_the_users_is_not_replaced(
+def test_an_estimate_writes_nothing_and_user_folders_are_not_replaced(
     distill: Distill, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert distill("--estimate", teacher="openai:any") == 0
@@ -177,7 +179,7 @@ GROUNDING = "genground/ground"
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
-    """Twenty questions, each with the passage that has the answer, and others that do not."""
+    """Twenty questions, each with a passage that has the answer and others without it."""
     path, names = (
         tmp_path / "facts.jsonl",
         [f"{first}{last}" for first in "BDFGH" for last in ("arn", "olm", "ing", "ust")],
@@ -201,7 +203,7 @@ def facts(tmp_path: Path) -> Path:
 
 
 class Teacher:
-    """Grounds as IGD's teacher does, but for planted errors, by the number of the question."""
+    """Grounds like IGD's teacher, with planted errors by question number."""
 
     PLANTED = ("empty citation", "unusable reply", "unusable reply", "misaligned answer", "misaligned citation")
 
@@ -244,9 +246,7 @@ def ground(dataset: Path, tmp_path: Path, limit: int, *more: str) -> OpenAIServe
 
 
 @pytest.mark.parametrize("limit", [20, pytest.param(100, marks=pytest.mark.long)])
-def test_what_is_wrong_with_a_teachers_replies_is_counted_as_planted(
-    limit: int, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_planted_teacher_errors_are_counted(limit: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     dataset = request.getfixturevalue("facts" if limit == 20 else "shared_data")
     dataset = dataset if limit == 20 else dataset / "nq" / "open_oracle_500.jsonl"
     ground(dataset, tmp_path, limit, "--set", "parse_retries=0")
@@ -257,7 +257,7 @@ def test_what_is_wrong_with_a_teachers_replies_is_counted_as_planted(
         assert parse_reply(paper["output"], GroundReply) == parse_reply(own["completion"][0]["content"], GroundReply)
 
 
-def test_only_the_teacher_is_told_which_passage_is_the_gold_one(facts: Path, tmp_path: Path) -> None:
+def test_only_the_teachers_prompt_marks_the_gold_passage(facts: Path, tmp_path: Path) -> None:
     server = ground(facts, tmp_path, 20)
     told = [messages(each.body)[1]["content"] for each in server.requests if each.role.endswith("given_gold")]
     made = lines(tmp_path / "data" / "train.jsonl")
@@ -289,9 +289,7 @@ def test_negatives_have_no_passage_with_the_answer(facts: Path, tmp_path: Path) 
         assert answers[each["id"].partition(":")[0]] not in each["prompt"][-1]["content"]
 
 
-def test_a_question_is_known_where_the_answer_from_memory_is_a_gold_one(
-    films: Path, distill: Distill, tmp_path: Path
-) -> None:
+def test_a_question_is_known_if_the_answer_from_memory_is_right(films: Path, distill: Distill, tmp_path: Path) -> None:
     answers = ["The Larvik!", "somewhere", "unanswerable", "no JSON"]
     questions = {each.question: at for at, each in enumerate(read_questions(films))}
 
@@ -340,15 +338,15 @@ def test_decompositions_are_checked(said: list[str] | None, reason: str, distill
     assert json.loads(first["completion"][0]["content"]) == {"sub_questions": ["One?", "Two?"] if reason else said}
 
 
-def test_the_annotated_decomposition_is_taken(distill: Distill, tmp_path: Path) -> None:
+def test_annotated_decompositions_are_used(distill: Distill, tmp_path: Path) -> None:
     assert distill(role="ra_isf/decompose") == 0
     first, second = lines(tmp_path / "data" / "paper" / "train.jsonl")
     assert first["output"] == "1. Who is the director of Night Harbour?\n2. Where was #1 born?"
     assert second["output"].endswith("3. Which river flows through #2?")
 
 
-def test_what_a_role_is_sent_in_use_is_what_it_was_trained_on(distill: Distill, films: Path, tmp_path: Path) -> None:
-    """The self-knowledge and the decomposition module; the relevance module has a test of its own."""
+def test_prompts_in_use_equal_the_training_prompts(distill: Distill, films: Path, tmp_path: Path) -> None:
+    """The self-knowledge and decomposition modules; the relevance module has a separate test."""
     reply = '{"known": false, "relevant": false, "sub_questions": [], "reasoning": "", "answer": "x"}'
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: reply)) as server:
         settings = ra_isf.Context(model=spec(server), judge="each", retriever="sample")
@@ -375,7 +373,7 @@ def test_what_a_role_is_sent_in_use_is_what_it_was_trained_on(distill: Distill, 
         (RELEVANCE, ["--teacher", "gold", "--corpus", "sample"], "does not have the gold passages"),
     ],
 )
-def test_what_a_role_has_no_use_for_is_refused(
+def test_options_that_do_not_apply_to_a_role_are_refused(
     role: str, more: list[str], message: str, films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["distill", str(films), "--for", role, "--out", str(tmp_path / "data"), *more]) == 2

@@ -1,4 +1,4 @@
-"""What a run will cost: the estimate before the first call, against what the same run then takes."""
+"""Cost estimates, compared with the costs of the same run."""
 
 import json
 from io import StringIO
@@ -57,7 +57,7 @@ def left_for(prepared: PreparedRun) -> dict[str, int]:
     return dict.fromkeys(prepared.methods, len(prepared.questions))
 
 
-async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path, tmp_path: Path) -> None:
+async def test_an_estimate_is_free_and_counts_the_calls_of_the_stand_in(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
     found = await estimate_run(
         prepared.methods, prepared.questions[:3], left_for(prepared), stand_in="offline:extractive", prices=PRICES
@@ -73,7 +73,7 @@ async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path,
     assert found.cost == pytest.approx(sum(each.cost or 0 for each in found.methods))
 
 
-async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(dataset: Path, tmp_path: Path) -> None:
+async def test_an_estimate_from_all_questions_equals_the_cost_of_the_run(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", None)
     found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES
@@ -90,7 +90,7 @@ async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(datase
         assert each.cost is None  # the offline model has no price
 
 
-async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path, tmp_path: Path) -> None:
+async def test_each_role_is_priced_by_its_model(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", models={"one_step": "openai:dear", "direct": "openai:free-ish"})
     prices = PriceTable({**PRICES, "openai:dear": ModelPrice(prompt=200.0, completion=0.0)})
     found = await estimate_run(
@@ -102,7 +102,7 @@ async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path,
     assert found.cost is None
 
 
-async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path: Path) -> None:
+async def test_scoring_models_are_excluded_and_listed(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", reranker=f"model:{PAID}")
     found = await estimate_run(
         prepared.methods, prepared.questions[:1], {"direct": 5}, stand_in="offline:extractive", prices=PRICES
@@ -113,7 +113,7 @@ async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path:
     assert found.cost == found.methods[0].cost
 
 
-async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(dataset: Path, tmp_path: Path) -> None:
+async def test_the_rehearsal_model_stands_in_if_the_data_set_has_annotations(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
     spec = choose_stand_in(dataset, prepared.questions, rename=None)
     assert spec == f"rehearsal:{dataset}"
@@ -124,7 +124,7 @@ async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(da
     assert found.label.startswith(f"An estimate from the first 2 questions, answered by rehearsal:{dataset.name},")
 
 
-def test_otherwise_the_offline_model_stands_in(dataset: Path) -> None:
+def test_the_offline_model_stands_in_without_annotations(dataset: Path) -> None:
     known = EvalQuestion("q", "Who?", ("Ann",), "", ("p",), ("P",))
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
     assert choose_stand_in(dataset, [known, bare], rename=None) == "offline:extractive"
@@ -137,7 +137,7 @@ def shown(found: RunEstimate) -> str:
     return console.export_text()
 
 
-def test_the_table_tells_what_it_rests_on_and_what_all_will_cost() -> None:
+def test_the_table_shows_its_basis_and_the_total_cost() -> None:
     rows = [
         MethodEstimate("direct", 100, 3, 1.0, 200.0, 20.0, 1.5),
         MethodEstimate("migres", 100, 3, 4.5, 900.0, 90.0, 6.0),
@@ -150,7 +150,7 @@ def test_the_table_tells_what_it_rests_on_and_what_all_will_cost() -> None:
     assert "in total: 7.50" in text
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_costs_are_reported() -> None:
     text = shown(RunEstimate("offline:extractive", [MethodEstimate("direct", 7, 0, 0.0, 0.0, 0.0, None)]))
     assert "not known" in text
     assert "cost" not in text

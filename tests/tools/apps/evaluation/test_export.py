@@ -1,4 +1,4 @@
-"""The answers of a run in other tools' forms, read back with these tools."""
+"""Exports of a run, read back with the respective tools."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_each_answer_is_a_row_with_its_scores_and_each_column_is_described(folder: Path) -> None:
+def test_each_answer_is_a_row_and_each_column_is_described(folder: Path) -> None:
     rows = answer_rows(RunReader(folder))
     assert [(row["method"], row["id"], row["repeat"], row["em"]) for row in rows] == [
         ("migres", "q1", 0, 0.0),
@@ -57,7 +57,7 @@ def test_a_csv_is_written_with_its_schema(run: Run, folder: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_parquet_has_the_rows_as_they_are(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_parquet_has_the_same_rows(run: Run, folder: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     assert run("export", str(folder), "--to", "parquet", "--out", str(tmp_path / "a.parquet")).code == 0
     table = parquet.read_table(tmp_path / "a.parquet")
@@ -85,7 +85,7 @@ def test_mlflow_gets_settings_scores_and_answers(run: Run, folder: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_wandb_gets_a_run_offline(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wandb_gets_an_offline_run(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb", reason="needs the extra wandb")
     for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
         monkeypatch.setenv(name, str(tmp_path / "own"))

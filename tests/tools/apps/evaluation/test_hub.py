@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stored(folder: Path, name: str) -> str:
-    """Write records as a data set's folder; returns its spec."""
+    """Write records as a data set folder; return its spec."""
     place = folder / name
     place.mkdir()
     lines = "".join(f"{json.dumps(each)}\n" for each in RECORDS[name])
@@ -90,7 +90,7 @@ def test_the_hubs_columns_are_read_as_questions(folder: Path, name: str) -> None
         assert (first.hops[0].passage_ids, first.answers) == (first.gold, ("Oslo", "Christiania"))
 
 
-def test_only_so_many_are_fetched_and_a_second_time_nothing_is(folder: Path) -> None:
+def test_fetching_is_limited_and_cached(folder: Path) -> None:
     spec, target = stored(folder, "hotpot"), folder / "run" / "dataset.jsonl"
     assert len(list(read_questions(download_dataset(spec, target, limit=2)))) == 2
     assert download_dataset("hub:no/such", target) == target
@@ -105,7 +105,7 @@ def test_a_parquet_file_is_read_too(folder: Path) -> None:
     assert [each.id for each in read_questions(path)] == ["h0", "h1", "h2"]
 
 
-def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
+def test_a_missing_split_is_reported_in_one_line(folder: Path) -> None:
     spec = stored(folder, "nq").replace("validation", "nowhere")
     with pytest.raises(CorpusError, match=r"cannot be loaded from the hub: .*nowhere") as caught:
         download_dataset(spec, folder / "dataset.jsonl")
@@ -113,8 +113,8 @@ def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
     assert not (folder / "dataset.jsonl").exists()
 
 
-def test_without_a_network_the_hub_is_not_to_be_had(folder: Path) -> None:
-    """In a process of its own, since the packages read the environment when they are imported."""
+def test_a_missing_network_is_reported(folder: Path) -> None:
+    """In a separate process, as the packages read the environment on import."""
     code = (
         "import sys, pathlib; from hopgraph.tools.apps.evaluation.datasets import download_dataset; "
         "download_dataset(sys.argv[1], pathlib.Path('x'))"

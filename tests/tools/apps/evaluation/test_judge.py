@@ -1,4 +1,4 @@
-"""A judge over HTTP: what it is asked, what it is not asked, and that nothing is judged twice."""
+"""A judge over HTTP: its prompts, and no repeated judgements."""
 
 import json
 import re
@@ -62,9 +62,7 @@ def spec(server: OpenAIServer) -> str:
     return f"openai:any?base_url={server.base_url}"
 
 
-async def test_each_different_answer_is_judged_once_and_counts_beside_exact_match(
-    server: OpenAIServer, run: RunReader
-) -> None:
+async def test_each_distinct_answer_is_judged_once(server: OpenAIServer, run: RunReader) -> None:
     seen: list[tuple[int, int]] = []
     assert "judged" not in summarize_run(run)["one_step"]
     await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
@@ -86,7 +84,7 @@ async def test_it_sees_the_question_all_gold_answers_and_the_prediction(server: 
     assert "only a part" not in asked
 
 
-async def test_what_was_judged_is_kept_through_a_kill_and_not_asked_again(server: OpenAIServer, run: RunReader) -> None:
+async def test_judgements_survive_a_kill_and_are_not_repeated(server: OpenAIServer, run: RunReader) -> None:
     await judge_run(run, spec(server))
     path = run.folder / JUDGEMENTS
     lines = path.read_bytes().splitlines(keepends=True)
@@ -99,7 +97,7 @@ async def test_what_was_judged_is_kept_through_a_kill_and_not_asked_again(server
     assert summarize_run(run)["direct"]["judged"] == pytest.approx(2 / 3)
 
 
-async def test_another_judge_judges_anew_and_the_last_one_counts(server: OpenAIServer, run: RunReader) -> None:
+async def test_another_judge_starts_over_and_the_last_one_counts(server: OpenAIServer, run: RunReader) -> None:
     await judge_run(run, spec(server))
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: '{"implied": false}')) as strict:
         await judge_run(run, spec(strict))
@@ -111,7 +109,7 @@ async def test_another_judge_judges_anew_and_the_last_one_counts(server: OpenAIS
     assert summarize_run(run)["one_step"]["judged"] == pytest.approx(2 / 3)
 
 
-async def test_verdicts_on_another_question_to_the_judge_do_not_count(server: OpenAIServer, run: RunReader) -> None:
+async def test_verdicts_from_another_judge_prompt_do_not_count(server: OpenAIServer, run: RunReader) -> None:
     await judge_run(run, spec(server))
     path = run.folder / JUDGEMENTS
     before = path.read_text().replace('"right": true', '"right": false')
@@ -120,13 +118,13 @@ async def test_verdicts_on_another_question_to_the_judge_do_not_count(server: Op
     assert summarize_run(run)["one_step"]["judged"] == pytest.approx(2 / 3)
 
 
-async def test_a_reply_that_cannot_be_used_counts_as_wrong(run: RunReader) -> None:
+async def test_an_unusable_judgement_counts_as_wrong(run: RunReader) -> None:
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: "I would rather not say.")) as server:
         await judge_run(run, spec(server))
     assert summarize_run(run)["one_step"]["judged"] == pytest.approx(1 / 3)
 
 
-async def test_a_judge_that_fails_says_so_and_keeps_what_it_has(server: OpenAIServer, run: RunReader) -> None:
+async def test_a_failing_judge_is_reported_and_keeps_its_judgements(server: OpenAIServer, run: RunReader) -> None:
     server.fail_when(lambda request: "Oslo" in json.dumps(request.body), faults.ErrorStatus(401, "wrong key"))
     with pytest.raises(ModelError, match="401"):
         await judge_run(run, spec(server), parallel=1)
@@ -134,7 +132,7 @@ async def test_a_judge_that_fails_says_so_and_keeps_what_it_has(server: OpenAISe
 
 
 @pytest.mark.parametrize("stand_in", ["offline:extractive", "rehearsal:questions.json"])
-async def test_a_stand_in_is_no_judge(stand_in: str, run: RunReader) -> None:
+async def test_a_stand_in_is_refused_as_judge(stand_in: str, run: RunReader) -> None:
     with pytest.raises(SpecError, match="a simulated model cannot judge"):
         await judge_run(run, stand_in)
 
@@ -196,8 +194,10 @@ async def test_two_judges_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("judge", "followed"), [(compares, 0.0), (knows, 1.0)])
-async def test_an_audit_shows_a_judge_that_follows_what_it_knows(judge: Any, followed: float, run: RunReader) -> None:
-    """The gold answers of the two questions that have any are swapped; the second judge never looks at them."""
+async def test_an_audit_reveals_a_judge_that_ignores_the_gold_answers(
+    judge: Any, followed: float, run: RunReader
+) -> None:
+    """The gold answers of two questions are swapped; the second judge ignores them."""
     with OpenAIServer(ScriptedChatModel(replies=judge)) as server:
         await judge_run(run, spec(server), audit=True)
         calls = len(server.requests)

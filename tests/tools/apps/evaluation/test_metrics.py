@@ -58,7 +58,7 @@ def test_answers_worked_by_hand(prediction: str, answers: list[str], em: float, 
     assert COVER_EM(prediction, answers) == cover
 
 
-def test_normalisation_removes_what_squad_removes() -> None:
+def test_normalisation_equals_squads() -> None:
     assert normalize_answer(" An  apple, the\tpie & a-la  MODE.") == "apple pie ala mode"
     assert normalize_answer("The a An") == ""
 

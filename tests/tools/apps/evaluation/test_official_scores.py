@@ -1,4 +1,4 @@
-"""Support, joint and sufficiency scores against the definitions of the data sets' scripts, written anew for this test.
+"""Support, joint and sufficiency scores against independent implementations of the official scripts.
 
 The scripts themselves are not copied here: what each of them computes is stated again below, in the simplest form, and
 compared on thousands of random predictions.
@@ -55,7 +55,7 @@ def harmonic(one: float, other: float) -> float:
 
 
 def hotpot_answer(prediction: str, gold: str) -> tuple[float, float, float]:
-    """EM, precision and recall: a closed answer that is not the other side has neither."""
+    """Return EM, precision and recall; all 0 if either side is yes or no and they differ."""
     one, other = plain(prediction), plain(gold)
     same = (Counter(one.split()) & Counter(other.split())).total()
     if (one != other and (one in CLOSED or other in CLOSED)) or not same:
@@ -64,7 +64,7 @@ def hotpot_answer(prediction: str, gold: str) -> tuple[float, float, float]:
 
 
 def hotpot_support(predicted: list[Any], gold: list[Any]) -> tuple[float, float, float]:
-    """EM, precision and recall from what is found, found wrongly and missed."""
+    """Return EM, precision and recall from true positives, false positives and false negatives."""
     found = sum(each in gold for each in predicted)
     wrong, missed = len(predicted) - found, sum(each not in predicted for each in gold)
     precision = found / (found + wrong) if found + wrong else 0.0
@@ -97,7 +97,7 @@ def hotpot_script(predicted: PredictedAnswer, gold: PredictedAnswer, *, lower: b
 
 
 def musique_question(predicted: PredictedAnswer, gold: PredictedAnswer) -> Values:
-    """SQuAD 2.0's answer scores, and support scores that are 1 where nothing is to be found and nothing is."""
+    """Return SQuAD 2.0's answer scores, and support scores that are 1 if both sides are empty."""
 
     def f1(one: list[str], other: list[str]) -> float:
         same = (Counter(one) & Counter(other)).total()
@@ -119,7 +119,7 @@ def chosen_text(chance: random.Random) -> str:
 
 
 def test_em_and_f1_are_those_of_the_scripts_on_200_tricky_pairs() -> None:
-    """But where normalisation leaves nothing, and of MuSiQue's script for yes and no."""
+    """Except where normalisation leaves nothing, and for yes and no in MuSiQue's script."""
     lines = Path(__file__).with_name("official_pairs.jsonl").read_text(encoding="utf-8").split("\n")
     pairs = [(each["prediction"], each["answers"]) for each in map(json.loads, filter(None, lines))]
     compared = [(said, golds) for said, golds in pairs if all(map(plain, (said, *golds)))]
@@ -153,7 +153,7 @@ def test_support_and_joint_scores_on_2000_predictions_each(script: Any) -> None:
             assert own == pytest.approx({name: official[name] for name in own}), (predicted, gold)
 
 
-def test_support_and_sufficiency_scores_on_2000_predictions_of_musique() -> None:
+def test_support_and_sufficiency_scores_on_2000_musique_predictions() -> None:
     chance = random.Random(12)
     for _ in range(1_000):
         rows: list[tuple[str, PredictedAnswer, PredictedAnswer]] = []
@@ -202,7 +202,7 @@ def hotpot_run(folder: Path, *, wiki: bool = False, sha256: str = "") -> tuple[P
     return path, reader
 
 
-def test_what_an_answer_cites_is_its_support(tmp_path: Path) -> None:
+def test_citations_are_the_predicted_support(tmp_path: Path) -> None:
     path, reader = hotpot_run(tmp_path)
     predictions, gold = map(json.loads, read_official_set(path).files(reader, "one_step"))
     assert predictions == {
@@ -217,7 +217,7 @@ def test_what_an_answer_cites_is_its_support(tmp_path: Path) -> None:
     assert scores["joint_f1"] == pytest.approx(harmonic(0.5 / 3, 1 / 3))
 
 
-def test_aliases_of_2wikimultihopqa_are_answers_too(tmp_path: Path) -> None:
+def test_aliases_of_2wikimultihopqa_count_as_answers(tmp_path: Path) -> None:
     path, reader = hotpot_run(tmp_path, wiki=True)
     aliases = tmp_path / "id_aliases.json"
     aliases.write_text('{"Q_id": "Q1", "aliases": ["Larvik Town"], "demonyms": []}\n')
@@ -232,7 +232,7 @@ def test_aliases_of_2wikimultihopqa_are_answers_too(tmp_path: Path) -> None:
         read_official_set(path, aliases)
 
 
-def test_twins_of_musique_have_ids_of_their_own_and_are_paired(tmp_path: Path) -> None:
+def test_twin_questions_of_musique_have_unique_ids_and_are_paired(tmp_path: Path) -> None:
     paragraphs = [
         {"idx": n, "title": title, "paragraph_text": f"Text of {title}.", "is_supporting": n < 2}
         for n, title in enumerate("ABC")

@@ -1,4 +1,4 @@
-"""MIGRES's preliminary experiments: what they show, what they count, that they resume, and the table they make."""
+"""MIGRES's preliminary experiments: prompts, counts, resuming, and the resulting table."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ QUESTION = EvalQuestion(
 
 
 class OneMore(BaseRetriever):
-    """Finds one passage beside those that come with the question."""
+    """Returns one passage in addition to the question's own."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
@@ -59,12 +59,12 @@ async def run(model: ScriptedChatModel, name: str) -> dict[str, Any]:
 
 
 def number_of(title: str, messages: list[BaseMessage]) -> int:
-    """Read from the prompt under which number a passage is shown."""
+    """Return the number of a passage in the prompt."""
     head, _, _ = messages[-1].text.partition(f'" title="{title}"')
     return int(head.rpartition('id="')[2])
 
 
-def test_sub_questions_have_the_right_names_answers_and_passages() -> None:
+def test_sub_questions_have_their_names_answers_and_passages() -> None:
     first, second = annotated_sub_questions(QUESTION)
     assert (first.template, first.answers) == ("Who directed Blue Hour?", ("Ann Berg",))
     assert second.template == "Where was Ann Berg born?"
@@ -75,7 +75,7 @@ def test_a_question_without_sub_answers_has_no_sub_questions() -> None:
     assert annotated_sub_questions(EvalQuestion("h", "Who?", ("A",), "bridge", ("p",), ("A",))) == []
 
 
-def test_five_passages_are_drawn_the_same_ones_each_time_and_one_is_gold() -> None:
+def test_five_passages_are_drawn_deterministically_and_one_is_gold() -> None:
     found = [
         Passage(id=f"f{number}", title=f"T{number}", text="x", score=1.0, source="s", hop=1) for number in range(50)
     ]
@@ -88,14 +88,14 @@ def test_five_passages_are_drawn_the_same_ones_each_time_and_one_is_gold() -> No
     assert len(draw_passages(QUESTION, [])) == 4
 
 
-def test_a_part_is_never_all_and_sometimes_nothing() -> None:
+def test_the_known_part_is_a_proper_subset_and_may_be_empty() -> None:
     parts = annotated_sub_questions(QUESTION)
     sizes = [len(draw_known_part(str(number), parts)) for number in range(40)]
     assert set(sizes) == {0, 1}
     assert draw_known_part("7", parts) == draw_known_part("7", parts)
 
 
-async def test_statements_are_counted_by_what_their_passages_hold() -> None:
+async def test_statements_are_counted_by_the_content_of_their_passages() -> None:
     def says(role: str, messages: list[BaseMessage]) -> str:
         if role == "information_extraction/judge_usefulness":
             return json.dumps({"useful": "born in Oslo" in messages[-1].text})
@@ -133,7 +133,7 @@ def statements(*found: tuple[str, int]) -> str:
         (("Bergen", "Oslo"), None, {"all_right": 0, "unanswerable": 0, "aligned": 0}),
     ],
 )
-async def test_all_and_part_of_the_information(
+async def test_full_and_partial_information(
     answers: tuple[str, str], aligned: list[int] | None, measured: dict[str, int]
 ) -> None:
     asked: list[str] = []
@@ -166,7 +166,7 @@ def run_on(path: Path, table: str, options: str, out: Path) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_extraction_by_a_perfect_model_and_one_that_errs(
+def test_extraction_by_a_perfect_and_an_erring_model(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = shared_data / "musique" / "train_100.jsonl"
@@ -179,7 +179,7 @@ def test_extraction_by_a_perfect_model_and_one_that_errs(
     assert "Not a language model's scores: answered by rehearsal" in told
 
 
-def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(films: Path, tmp_path: Path) -> None:
+def test_an_interrupted_experiment_resumes_without_repeated_calls(films: Path, tmp_path: Path) -> None:
     whole = ReproduceOptions("migres/table2", films, model=f"rehearsal:{films}", out=tmp_path, limit=6)
     run_reproduce(replace(whole, max_calls=7, concurrency=1))
     folder = tmp_path / "missing-information"
@@ -197,7 +197,7 @@ def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(films: Path, t
     assert list(RunReader(folder).outcomes("missing_information")) == after
 
 
-def test_a_judge_of_its_own_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_experiment_may_have_another_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dataset = tmp_path / "m.jsonl"
     paragraph = {"idx": 0, "title": "T", "paragraph_text": "text", "is_supporting": True}
     record = {"id": "a", "question": "Who?", "answer": "A", "paragraphs": [paragraph], "question_decomposition": []}

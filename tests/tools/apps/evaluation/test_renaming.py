@@ -1,4 +1,4 @@
-"""Renaming: names of titles change everywhere in the same way, and what questions rest on stays together."""
+"""Renaming: names of titles change consistently, and questions keep their evidence."""
 
 import csv
 import json
@@ -70,7 +70,7 @@ def renamed_text(renaming: Renamer, title: str) -> str:
     return renaming.record(record(title, TEXTS[title])).text
 
 
-def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renamer) -> None:
+def test_a_person_is_renamed_consistently_in_every_form(renaming: Renamer) -> None:
     john, kennedy = new_word(renaming, "john"), new_word(renaming, "kennedy")
     assert renaming.title("John Kennedy") == f"{john} {kennedy}"
     said = renaming.text("Kennedy's speech, the Kennedys, a Kennedy-style suit, KENNEDY and kennedy.")
@@ -98,7 +98,7 @@ def test_a_title_is_found_in_another_case_and_form() -> None:
 
 
 def names_left(question: EvalQuestion, renaming: Renamer) -> list[tuple[str, str]]:
-    """List the renamed names that a renamed question, and what it rests on, still have: (old name, text)."""
+    """Return (old name, text) for old names left in a renamed question or its evidence."""
     new = renaming.question(question)
     texts = [new.question, *(new.answers or ()), *(text for hop in new.hops for text in (hop.question, hop.answer))]
     texts += [*new.facts, *(text for triple in new.triples for text in triple)]
@@ -116,7 +116,7 @@ def names_left(question: EvalQuestion, renaming: Renamer) -> list[tuple[str, str
     return left
 
 
-def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(renaming: Renamer) -> None:
+def test_a_surname_that_is_a_common_word_is_renamed_if_the_person_is_mentioned(renaming: Renamer) -> None:
     neil, young = renaming.title("Neil Young").split()
     assert young != "Young"
     text = renamed_text(renaming, "Neil Young")
@@ -126,7 +126,7 @@ def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(r
     assert renaming.text("What did Young play?", about=["Neil Young"]) == f"What did {young} play?"
 
 
-def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Renamer) -> None:
+def test_a_work_is_renamed_as_a_whole_but_its_words_are_not(renaming: Renamer) -> None:
     film, novel = renaming.title("Dark Harvest (1999 film)"), renaming.title("Dark Harvest (novel)")
     name = base_of(film)
     assert (film, novel) == (f"{name} (1999 film)", f"{name} (novel)")
@@ -138,18 +138,18 @@ def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Rename
     assert renaming.text("who wrote dark harvest") == f"who wrote {name.lower()}"
 
 
-def test_common_things_dates_and_demonyms_stay(renaming: Renamer) -> None:
+def test_common_words_dates_and_demonyms_stay(renaming: Renamer) -> None:
     for text in ("Guitar", "A guitar is an instrument.", "in May 1990", "Canadian", "yes", "No", "1,000", ""):
         assert renaming.text(text) == renaming.answer(text) == text
 
 
-def test_the_same_seed_gives_the_same_names_whatever_the_order_and_another_one_others() -> None:
+def test_names_depend_on_the_seed_but_not_on_the_order() -> None:
     one, same, other = (Renamer(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8)))
     assert (one.names.words, one.names.titles) == (same.names.words, same.names.titles)
     assert not {*one.names.words.values()} & {*other.names.words.values()}
 
 
-def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renamer) -> None:
+def test_a_question_is_renamed_with_all_its_annotations(renaming: Renamer) -> None:
     novel = record("Dark Harvest (novel)", TEXTS["Dark Harvest (novel)"])
     question = EvalQuestion(
         "q",
@@ -177,7 +177,7 @@ def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renamer) -> No
     assert new.facts == (f"{author} wrote novels.",)
 
 
-def test_ids_of_the_data_sets_own_stay(renaming: Renamer) -> None:
+def test_ids_of_the_data_set_stay(renaming: Renamer) -> None:
     given = RECORDS[0]._replace(id="doc7")
     assert renaming.record(given).id == "doc7"
 
@@ -186,13 +186,13 @@ names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-"
 
 
 @given(names)
-def test_only_words_change_never_what_stands_between_them(renaming: Renamer, parts: list[str]) -> None:
+def test_only_words_change_but_not_the_text_between_them(renaming: Renamer, parts: list[str]) -> None:
     text = " ".join(parts)
     assert re.sub(r"[^\W_]+", "x", renaming.text(text)) == re.sub(r"[^\W_]+", "x", text)
 
 
 @pytest.mark.parametrize("kind", ["given", "surname", "place"])
-def test_there_are_as_many_new_names_as_anyone_needs(kind: NameKind) -> None:
+def test_new_names_never_run_out(kind: NameKind) -> None:
     found: set[str] = set()
     for number in range(3_000):
         found.add(next(each for each in candidate_names(kind, f"w{number}", 1) if each not in found))
@@ -227,7 +227,7 @@ def holds_an_answer(question: EvalQuestion) -> bool:
 
 
 @pytest.mark.slow
-def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: RealData) -> None:
+def test_real_questions_keep_their_evidence(real: RealData) -> None:
     records, questions, renaming = real
     renamed = list(map(renaming.record, records))
     assert len({each.id for each in renamed}) == len(records)
@@ -243,7 +243,7 @@ def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: RealData) -
     assert kept == had > 0.5 * len(questions)
 
 
-def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: RealData) -> None:
+def test_real_questions_lose_their_names_and_new_ones_are_distinct(real: RealData) -> None:
     records, questions, renaming = real
     titles = {each.title for each in records}
     assert len({renaming.title(title).casefold() for title in titles}) == len({title.casefold() for title in titles})
@@ -261,7 +261,7 @@ def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: RealDat
 
 
 @pytest.mark.slow
-def test_on_real_data_hardly_a_renamed_name_is_left_in_a_question_or_what_it_rests_on(real: RealData) -> None:
+def test_real_questions_and_their_evidence_keep_almost_no_old_names(real: RealData) -> None:
     _, questions, renaming = real
     left = [each for question in questions for each in names_left(question, renaming)]
     assert len(left) <= 0.02 * len(questions), left
@@ -310,7 +310,7 @@ def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
     assert back[renamed.answers[0]] == "toronto"
 
 
-def test_the_same_run_goes_on_and_another_seed_is_refused(dataset: Path, tmp_path: Path) -> None:
+def test_a_renamed_run_resumes_with_the_same_seed_only(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = prepare_run(wanted(dataset, out))
     with RunWriter(out, first.manifest, first.questions):
@@ -352,7 +352,7 @@ def test_a_beir_folder_is_renamed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
+def test_comparing_a_renamed_run_with_a_plain_one_shows_the_share_of_memory(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = shared_data / "musique" / "train_100.jsonl"

@@ -1,4 +1,4 @@
-"""The papers' tables: every row can be run or says why not, and our scores stand next to the paper's."""
+"""The papers' tables: every row can be run or says why not, and our scores are next to the paper's."""
 
 import csv
 import re
@@ -72,7 +72,7 @@ WITHOUT_RUN = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_are_whole_and_their_names_known(name: str) -> None:
+def test_tables_are_complete_and_have_known_names(name: str) -> None:
     table = table_named(name)
     runs = any(not row.reason for row in table.rows)
     assert all(column.dataset in QUESTION_FORMATS or not runs for column in table.columns)
@@ -88,7 +88,7 @@ def test_tables_are_whole_and_their_names_known(name: str) -> None:
     assert all(said in reasons[label] for label, said in expected.items())
 
 
-def test_a_row_that_lacks_its_file_is_not_run_and_says_what_makes_it(
+def test_a_row_whose_file_is_missing_is_skipped_and_says_how_to_make_it(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ["reproduce", "ra_isf/table1", "--dataset", str(SAMPLE), "--dry-run"]
@@ -118,13 +118,13 @@ def test_shares_and_percents_are_in_their_range() -> None:
         ("ra_isf/table1", "ra_isf/figure3", ("RA-ISF", "k = 5")),
     ],
 )
-def test_what_a_paper_prints_twice_is_the_same_here(one: str, other: str, label: tuple[str, str]) -> None:
+def test_numbers_that_a_paper_prints_twice_agree(one: str, other: str, label: tuple[str, str]) -> None:
     first = next(row for row in table_named(one).rows if row.label == label[0])
     later = [row.paper for row in table_named(other).rows if row.label == label[1]]
     assert any(first.paper[: len(paper)] == paper for paper in later)
 
 
-def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
+def test_rows_that_differ_only_in_the_model_share_a_run() -> None:
     rows = plan_runs(table_named("tor/table1"), "hotpotqa", has_corpus=False)
     folders = [each.folder for each in rows if not each.reason]
     assert folders[:7] == folders[7:]
@@ -139,7 +139,7 @@ def test_the_family_chooses_preset_and_demonstrations() -> None:
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ra_isf/table3", 1), ("genground/table3", 5), ("genground/section7_3", 0)])
-def test_students_play_in_their_row_alone(name: str, rows: int) -> None:
+def test_students_are_used_only_in_their_row(name: str, rows: int) -> None:
     table = table_named(name)
     unbound = [each for each in plan_runs(table, "hotpotqa", has_corpus=True) if not each.reason]
     assert len(unbound) == rows
@@ -153,7 +153,7 @@ def test_students_play_in_their_row_alone(name: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["ra_isf/table1", "ra_isf/table2", "ra_isf/figure2"])
-def test_ra_isf_runs_as_algorithm_1_has_it(name: str) -> None:
+def test_ra_isf_runs_as_in_algorithm_1(name: str) -> None:
     rows = plan_runs(table_named(name), "nq", has_corpus=True)
     own = [each.assignments for each in rows if each.row.method == "ra_isf" and not each.reason]
     assert own
@@ -162,7 +162,7 @@ def test_ra_isf_runs_as_algorithm_1_has_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["blendfilter/table5", "genground/table5"])
-def test_rows_of_a_second_retriever_are_runs_of_their_own(name: str) -> None:
+def test_rows_with_a_second_retriever_are_separate_runs(name: str) -> None:
     table = table_named(name)
     alone = [each for each in plan_runs(table, "hotpotqa", has_corpus=True) if not each.reason]
     assert {each.row.retriever for each in alone} == {table.rows[0].retriever}
@@ -223,7 +223,7 @@ def test_unknown_names(name: str, said: str) -> None:
         run_reproduce(ReproduceOptions(name))
 
 
-def test_a_small_corpus_and_a_stand_in_are_always_said() -> None:
+def test_a_small_corpus_and_a_stand_in_are_always_reported() -> None:
     table = table_named("tor/table5")
     told = warnings_for(table, "2wikimultihopqa", pooled=True, stand_ins="answered by offline:x")
     assert told[0] == "Not a language model's scores: answered by offline:x."
@@ -235,7 +235,7 @@ def test_a_small_corpus_and_a_stand_in_are_always_said() -> None:
     assert zero_shot.startswith("Zero-shot")
 
 
-def test_rows_without_worked_examples_are_named_beside_rows_with_some() -> None:
+def test_rows_without_worked_examples_are_listed_if_others_have_some() -> None:
     def told(name: str, dataset: str) -> str:
         found = warnings_for(table_named(name), dataset, pooled=False, stand_ins="")
         return next((each for each in found if each.startswith("Zero-shot")), "")
@@ -277,7 +277,9 @@ def test_a_dry_run_without_a_file_prints_the_commands_for_each_data_set(
     ]
 
 
-def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rows_share_an_index_and_are_shown_next_to_the_papers_results(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     options = ReproduceOptions("ra_isf/table2", SAMPLE, model="offline:extractive", out=tmp_path, limit=1)
     run_reproduce(options)
     told = " ".join(capsys.readouterr().out.split())
@@ -296,7 +298,7 @@ def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.Captu
     assert {path: path.read_bytes() for path in finished} == finished
 
 
-def test_a_row_that_a_model_cannot_answer_stops_no_other(
+def test_a_failing_row_does_not_stop_the_others(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered = RunEngine.run
@@ -319,7 +321,7 @@ def test_a_row_that_a_model_cannot_answer_stops_no_other(
     assert run(*command).code == 1
 
 
-def test_failed_questions_are_in_the_table_and_in_the_exit_code(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_failed_questions_affect_the_table_and_the_exit_code(run: Callable[..., Any], tmp_path: Path) -> None:
     data, out = tmp_path / "data", tmp_path / "runs"
     shutil.copytree(SAMPLE, data)
     queries = (data / "queries.jsonl").read_text(encoding="utf-8")

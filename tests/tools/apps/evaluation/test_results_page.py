@@ -1,4 +1,4 @@
-"""The page of results: its commands can be given, its tables are whole, and its numbers are what a run gives."""
+"""The page of results: its commands are valid, its tables complete, and its numbers those of a run."""
 
 import csv
 import json
@@ -27,13 +27,13 @@ COMMANDS = re.findall(r"^hopgraph .+$", PAGE, re.MULTILINE)
 
 
 def rows(section: str) -> dict[str, list[str]]:
-    """Read a section's table: method → its cells."""
+    """Return the table of a section: method → cells."""
     lines = [line.strip("| ").split(" | ") for line in SECTIONS[section].splitlines() if line.startswith("| `")]
     return {name.strip("`"): cells for name, *cells in lines}
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_commands_can_be_given(line: str) -> None:
+def test_commands_are_valid(line: str) -> None:
     _, name, *arguments = shlex.split(line)
     command = typer.main.get_command(app)
     found = command.get_command(None, name)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
@@ -49,18 +49,18 @@ def test_there_is_a_command_for_each_data_set() -> None:
 
 
 @pytest.mark.parametrize("section", DATA_SETS)
-def test_tables_name_every_method_in_its_order(section: str) -> None:
+def test_tables_list_every_method_in_order(section: str) -> None:
     assert set(rows(section)) == METHODS.keys() - ALIASES.keys() - {"skr_knn"}  # which a player cannot label for
     assert all(len(cells) == 7 for cells in rows(section).values())
 
 
-def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
+def test_the_page_says_that_a_simulation_answered() -> None:
     told = " ".join(PAGE.split())
     assert told.index("No language model answered here") < told.index("|")
     assert "cannot be compared with a paper's numbers" in told
 
 
-def test_the_questions_of_the_samples_are_listed(shared_data: Path) -> None:
+def test_the_sampled_questions_are_listed(shared_data: Path) -> None:
     with (ROOT / "docs" / "results_questions.csv").open(encoding="utf-8", newline="") as file:
         listed = [(row["dataset"], row["id"]) for row in csv.DictReader(file)]
     files = {Path(file).parent.name: shared_data / file for file in DATA_SETS.values()}
@@ -69,7 +69,7 @@ def test_the_questions_of_the_samples_are_listed(shared_data: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_numbers_are_those_of_a_run(shared_data: Path, tmp_path: Path) -> None:
+def test_the_numbers_equal_those_of_a_run(shared_data: Path, tmp_path: Path) -> None:
     section = "MuSiQue"
     path = shared_data / DATA_SETS[section]
     options = EvalOptions(path, "one_step,react,gold_passages", tmp_path, model=f"rehearsal:{path}", limit=100)

@@ -1,4 +1,4 @@
-"""Questions that depend on each other: their clusters, intervals with the coverage that they claim, sample sizes."""
+"""Dependent questions: clusters, the coverage of intervals, and sample sizes."""
 
 import csv
 import re
@@ -26,7 +26,7 @@ from support.paths import ROOT
 Draw = Callable[[np.random.Generator, int], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 
-def test_questions_are_clustered_by_what_they_share() -> None:
+def test_questions_are_clustered_by_shared_gold_passages_and_hops() -> None:
     def asked(name: str, gold: str = "", titles: str = "", hops: tuple[GoldHop, ...] = ()) -> EvalQuestion:
         return EvalQuestion(name, f"{name}?", ("x",), gold=tuple(gold), gold_titles=tuple(titles), hops=hops)
 
@@ -48,7 +48,7 @@ def test_questions_are_clustered_by_what_they_share() -> None:
     assert find_clusters([]) == []
 
 
-def test_clusters_of_one_give_what_questions_give() -> None:
+def test_clusters_of_one_question_equal_the_plain_test() -> None:
     values = np.random.default_rng(3).normal(0.05, 0.4, 200).tolist()
     alone = range(len(values))
     assert cluster_permutation_test(values, alone) == permutation_test(values)
@@ -61,28 +61,30 @@ def test_clusters_of_one_give_what_questions_give() -> None:
     assert cluster_bootstrap(values, [0] * len(values)) is None
 
 
-def test_holm_raises_each_p_by_what_is_left() -> None:
+def test_holm_multiplies_each_p_by_the_remaining_tests() -> None:
     assert holm([0.04, 0.01, 0.03, 0.5]) == pytest.approx([0.09, 0.04, 0.09, 0.5])
     assert holm([]) == []
 
 
 def draw_shares(random: np.random.Generator, clusters: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Scores from 0 to 1 around 0.5 that are alike within clusters of one to six questions."""
+    """Draw scores from 0 to 1 around 0.5, correlated within clusters of one to six questions."""
     labels = np.repeat(np.arange(clusters), random.choice([1, 2, 3, 4, 6], clusters, p=[0.4, 0.25, 0.15, 0.12, 0.08]))
     latent = 0.8 * random.normal(size=clusters)[labels] + 0.6 * random.normal(size=labels.size)
     return np.clip(0.5 + 0.4 * latent, 0, 1), labels
 
 
 def draw_right_or_wrong(random: np.random.Generator, clusters: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Exact matches, half of them right, alike in the same way."""
+    """Draw exact matches, half of them right, with the same correlation."""
     values, labels = draw_shares(random, clusters)
     return (values > 0.5).astype(np.float64), labels
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("draw", "clusters"), [(draw_shares, 120), (draw_right_or_wrong, 30)])
-def test_clustered_intervals_cover_what_they_claim(draw: Draw, clusters: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In 93 to 97 % of 1,000 samples the mean of all questions lies within; the plain interval has it less often."""
+def test_clustered_intervals_have_their_nominal_coverage(
+    draw: Draw, clusters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 93 to 97 % of 1,000 samples the interval contains the true mean; the plain one does less often."""
     monkeypatch.setattr(significance, "RESAMPLES", 1_000)
     random = np.random.default_rng(20_260_101)
     samples = [tuple(each.tolist() for each in draw(random, clusters)) for _ in range(1_000)]
@@ -96,7 +98,7 @@ def test_clustered_intervals_cover_what_they_claim(draw: Draw, clusters: int, mo
 
 
 @pytest.mark.slow
-def test_as_many_questions_as_are_needed_show_the_difference_four_times_in_five() -> None:
+def test_the_sample_size_gives_a_power_of_80_percent() -> None:
     random = np.random.default_rng(11)
 
     def differences(clusters: int) -> tuple[list[float], list[int]]:
@@ -114,8 +116,8 @@ def test_as_many_questions_as_are_needed_show_the_difference_four_times_in_five(
     assert questions_needed([1.0, 1.0], [0, 0]) is None
 
 
-def test_the_interval_of_a_ratio_is_that_of_the_page_on_a_language_model() -> None:
-    """What the page prints of 36 questions was computed apart from this code."""
+def test_the_interval_of_a_ratio_equals_the_published_one() -> None:
+    """The published numbers for 36 questions were computed independently."""
     folder = ROOT / "docs"
     with (folder / "language_model.csv").open(encoding="utf-8") as file:
         found = {(each["dataset"], each["id"], each["method"]): float(each["f1"]) for each in csv.DictReader(file)}

@@ -1,4 +1,4 @@
-"""A study in one file: the grid that it runs, what it refuses, what it costs, and that a kill loses nothing."""
+"""A study in one file: its grid, refusals, costs, and resuming after kills."""
 
 import json
 import random
@@ -37,7 +37,7 @@ REPEATS = 3
 
 @pytest.fixture(scope="module")
 def models(films: Path) -> Iterator[dict[str, OpenAIServer]]:
-    """Two fake models over HTTP: one that errs in no step, and one that errs in every tenth."""
+    """Two fake models over HTTP: a perfect one, and one that errs in every tenth step."""
     good, bad = (make_rehearsal(f"{films}{options}") for options in ("", "?error=0.1"))
     with OpenAIServer(good, latency=0.005) as first, OpenAIServer(bad, latency=0.005) as second:
         yield {"good": first, "bad": second}
@@ -68,7 +68,7 @@ def study_file(films: Path, models: dict[str, OpenAIServer], tmp_path: Path) -> 
 
 
 def finished(study: Study) -> Counter[str]:
-    """Count what each run of a study has finished, each question once."""
+    """Return the number of finished questions in each run of a study."""
     return Counter(
         {
             spec.name: sum(len(reader.latest(name)) for name in reader.manifest.methods)
@@ -80,7 +80,7 @@ def finished(study: Study) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_killed_twice_it_ends_complete_and_pays_next_to_nothing_twice(
+def test_a_study_that_is_killed_twice_completes_with_few_repeated_calls(
     study_file: Path, models: dict[str, OpenAIServer], script: list[str]
 ) -> None:
     before, chance = {name: len(each.requests) for name, each in models.items()}, random.Random(5)
@@ -130,7 +130,7 @@ def check_table(study: Path) -> None:
 
 
 class Accountant(RunObserver):
-    """Keeps what a study was to cost, and what it cost."""
+    """Records the estimated and actual costs of a study."""
 
     def __init__(self) -> None:
         self.estimates: list[RunEstimate] = []
@@ -148,7 +148,7 @@ class Accountant(RunObserver):
 
 
 @pytest.mark.slow
-def test_what_it_costs_is_known_before_its_first_call(study_file: Path, models: dict[str, OpenAIServer]) -> None:
+def test_a_study_is_estimated_before_its_first_call(study_file: Path, models: dict[str, OpenAIServer]) -> None:
     study, accountant = read_study(study_file), Accountant()
     before = sum(len(each.requests) for each in models.values())
     estimate(study, accountant)
@@ -177,7 +177,7 @@ def replace_out(study: Study, out: Path) -> Study:
     return make_study({**study.model_dump(), "out": out})
 
 
-def test_a_greater_limit_adds_questions_to_the_same_folder(study_file: Path, models: dict[str, OpenAIServer]) -> None:
+def test_a_higher_limit_adds_questions_to_the_same_folder(study_file: Path, models: dict[str, OpenAIServer]) -> None:
     given = yaml.safe_load(study_file.read_text())
     given |= {"methods": ["one_step"], "models": {"good": given["models"]["good"]}, "repeats": 1, "sweep": {}}
     server = models["good"]
@@ -195,7 +195,7 @@ def test_a_greater_limit_adds_questions_to_the_same_folder(study_file: Path, mod
     assert len(reader.latest("one_step")) == 4
 
 
-def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
+def test_options_of_the_command_give_the_same_study(films: Path, tmp_path: Path) -> None:
     flags = EvalOptions(
         films,
         "one_step,tor",
@@ -230,7 +230,7 @@ def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
     assert spec.repeats == 2
 
 
-def test_a_setting_of_a_method_beats_the_study_s_and_a_point_beats_both(films: Path, tmp_path: Path) -> None:
+def test_method_settings_override_the_studys_and_grid_points_override_both(films: Path, tmp_path: Path) -> None:
     study = make_study(
         {
             "out": tmp_path,
@@ -250,7 +250,7 @@ def test_a_setting_of_a_method_beats_the_study_s_and_a_point_beats_both(films: P
     ]
 
 
-def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
+def test_the_example_study_is_valid(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     path = tmp_path / "study.yaml"
     path.write_text(example_study(), encoding="utf-8")
@@ -284,7 +284,7 @@ def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
         ({"datasets": {"films": {"fil": "films.jsonl"}}}, "datasets.films: unknown key 'fil'; did you mean 'file'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_made(
+def test_invalid_studies_are_refused_before_anything_is_created(
     wrong: dict[str, Any], said: str, films: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -322,7 +322,7 @@ def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: P
     assert {each["model"] for each in scores["entries"]} == {"player", "hasty"}
 
 
-def test_a_study_is_the_same_from_every_folder(
+def test_a_study_can_be_run_from_any_folder(
     films: Path, films_index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "studies"
@@ -346,7 +346,7 @@ def test_a_study_is_the_same_from_every_folder(
 
 
 @pytest.mark.parametrize("content", ["[]", "a: [", "\x00", "- x"])
-def test_a_file_that_holds_no_study_is_named(content: str, tmp_path: Path) -> None:
+def test_a_file_without_a_study_is_reported(content: str, tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(content)
     for named in (path, tmp_path / "none.yaml"):

@@ -1,4 +1,4 @@
-"""What tables measure of a run's steps: counted by hand, and in small runs of their rows."""
+"""Measures from a run's steps, checked by hand and in small runs of table rows."""
 
 import csv
 from dataclasses import replace
@@ -47,7 +47,7 @@ def answered(
     return TracedAnswer(question, outcome("q", answer), trace, gold, by_title)
 
 
-def test_passages_of_an_iteration_are_those_left_of_all_its_queries() -> None:
+def test_passages_of_an_iteration_are_counted_over_all_its_queries() -> None:
     first = [*sent("a", 1, "p1", "p2", "p3"), kept("a", "p1")]
     second = [*sent("b", 2, "p1", "p2"), *sent("c", 2, "p2", "p3"), kept("b", "p1", "p2"), kept("c", "p2")]
     assert MEANS["passages_per_iteration"](answered([*first, *second])) == (3, 2)
@@ -56,7 +56,7 @@ def test_passages_of_an_iteration_are_those_left_of_all_its_queries() -> None:
 
 
 @pytest.mark.parametrize("by_title", [False, True])
-def test_what_the_reader_saw_is_what_was_left_last(by_title: bool) -> None:
+def test_the_reader_saw_the_last_remaining_passages(by_title: bool) -> None:
     plain = sent("a", 1, "p1", "p8", "p9", "p7")
     united = [
         *plain,
@@ -75,7 +75,7 @@ def test_what_the_reader_saw_is_what_was_left_last(by_title: bool) -> None:
     assert SHARES["shown_precision"](answered(plain, replace(QUESTION, gold=()))) == (0, 0)
 
 
-def test_recalled_texts_are_right_with_any_sub_answer() -> None:
+def test_recalled_texts_are_right_if_they_contain_any_sub_answer() -> None:
     texts = ("It was directed by Ann Berg.", "She lives in Oslo.", "Osloers are many.")
     trace = [step_event(Recalled(query="a", known=True, text=text)) for text in texts]
     trace.append(step_event(Recalled(query="b", known=False, text="")))
@@ -84,7 +84,7 @@ def test_recalled_texts_are_right_with_any_sub_answer() -> None:
     assert SHARES["recalled_right"](answered(trace, one_hop)) == (1, 3)
 
 
-def test_hops_are_judged_where_there_are_sub_answers() -> None:
+def test_hops_are_judged_if_there_are_sub_answers() -> None:
     def judged(*hops: tuple[str, str], question: EvalQuestion = QUESTION) -> list[tuple[float, float]]:
         trace = [
             sparse_event("revised", {"hop": number, "generated": before, "answer": after})
@@ -135,14 +135,14 @@ def test_a_review_tree_counts_its_paragraphs_and_its_evidence() -> None:
     assert SHARES["documents_per_call"](calls) == (4, 8)
 
 
-def test_the_best_of_all_repeats_counts_and_failures_measure_nothing(tmp_path: Path) -> None:
+def test_the_best_repeat_counts_and_failures_are_ignored(tmp_path: Path) -> None:
     outcomes = [outcome("q", "Rome"), outcome("q", "Oslo", repeat=1), outcome("r", error="lost")]
     run = written_run(tmp_path, [QUESTION, replace(QUESTION, id="r")], outcomes, repeats=2)
     assert measure_run(run, "one_step", ["best_em", "em", "questions"]) == {"best_em": 0.5}
     assert measure_run(run, "one_step", ["em"]) == {}
 
 
-def test_samples_are_answers_of_their_own(tmp_path: Path) -> None:
+def test_samples_count_as_answers(tmp_path: Path) -> None:
     empty = written_run(tmp_path, [QUESTION], [], methods=["blendfilter"])
     steps = [step_event(Shortened(sampled=["Rome", "Oslo", ""]))]
     with RunWriter(tmp_path, empty.manifest, [QUESTION]) as writer:
@@ -153,7 +153,7 @@ def test_samples_are_answers_of_their_own(tmp_path: Path) -> None:
 
 
 def rows_of(name: str, dataset: Path, out: Path, **options: object) -> list[dict[str, str]]:
-    """Run a table with a rehearsal model; return its rows."""
+    """Run a table with a rehearsal model, and return its rows."""
     model = f"rehearsal:{dataset}"
     run_reproduce(ReproduceOptions(name, dataset, model=model, out=out, limit=4, **options))  # pyright: ignore[reportArgumentType]
     with (out / "reproduction.csv").open(newline="") as file:
@@ -172,7 +172,7 @@ def rows_of(name: str, dataset: Path, out: Path, **options: object) -> list[dict
         ("genground/figure5", {"Success rate ours", "revised ours", "Error rate ours"}),
     ],
 )
-def test_columns_of_a_run_are_filled(name: str, heads: set[str], films: Path, tmp_path: Path) -> None:
+def test_a_run_fills_the_columns_of_its_table(name: str, heads: set[str], films: Path, tmp_path: Path) -> None:
     rows = rows_of(name, films, tmp_path)
     assert heads <= {row["column"] for row in rows}
     assert all(row["value"] for row in rows if "not run" not in row["method"])

@@ -1,4 +1,4 @@
-"""What `hopgraph build` makes of training questions, and what methods do with it."""
+"""`hopgraph build` from training questions, and the methods that use its files."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_questions_are_labelled_resumed_and_then_decide(
     assert "made with the model rehearsal:" in capsys.readouterr().err
 
 
-def test_questions_that_passages_make_no_difference_to_are_kept(films: Path, tmp_path: Path) -> None:
+def test_questions_for_which_retrieval_makes_no_difference_are_kept(films: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels.jsonl"
     assert build(films, out, knowledge=0.6) == 0
     counts = Counter(json.loads(line)["label"] for line in out.read_text().splitlines())
@@ -47,7 +47,7 @@ def test_questions_that_passages_make_no_difference_to_are_kept(films: Path, tmp
     assert counts["harms"]
 
 
-def test_questions_that_say_nothing_are_no_labels(
+def test_a_run_without_any_difference_gives_no_labels(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert build(films, tmp_path / "labels.jsonl", "--limit", "1", knowledge=0.0) == 1
@@ -55,7 +55,7 @@ def test_questions_that_say_nothing_are_no_labels(
 
 
 @pytest.mark.slow
-def test_what_lacks_its_file_is_left_out_of_all_and_refused_by_name(
+def test_methods_without_their_file_are_skipped_in_all_and_refused_by_name(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HOPGRAPH_LABELS")

@@ -1,4 +1,4 @@
-"""TREC files: other tools read them and find the same scores."""
+"""TREC files: other tools read them and compute the same scores."""
 
 import re
 from dataclasses import replace
@@ -27,7 +27,7 @@ def made(folder: Path, method: str = "migres", **fields: Any) -> Any:
     return write_run(folder, QUESTIONS, [*outcomes, failed(method, "q3")], {method: {}}, **fields)
 
 
-def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
+def test_ir_measures_reads_the_files_and_agrees(tmp_path: Path) -> None:
     ir_measures = pytest.importorskip("ir_measures", reason="needs the models-dev extra")
     comparison = compare_runs([made(tmp_path / "run")])
     for name, content in format_trec_files(comparison).items():
@@ -43,7 +43,7 @@ def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
     assert each["q%201"] == pytest.approx(2 / 3)
 
 
-def test_scores_fall_with_the_rank_and_fields_stay_fields(tmp_path: Path) -> None:
+def test_scores_decrease_with_rank_and_fields_stay_separate(tmp_path: Path) -> None:
     files = format_trec_files(compare_runs([made(tmp_path)]))
     lines = [line.split(" ") for line in files["migres.run"].splitlines()]
     assert all(len(line) == 6 for line in lines)
@@ -57,7 +57,7 @@ def test_scores_fall_with_the_rank_and_fields_stay_fields(tmp_path: Path) -> Non
     assert files["qrels"].splitlines()[:2] == ["q%201 0 a%20b 1", "q%201 0 a%2520b 1"]
 
 
-def test_titles_stand_for_passages_where_gold_is_told_by_title(tmp_path: Path) -> None:
+def test_titles_replace_ids_if_gold_is_known_by_title(tmp_path: Path) -> None:
     files = format_trec_files(compare_runs([made(tmp_path, gold_by="titles")]))
     assert "q2 Q0 D 13 1 migres" in files["migres.run"].splitlines()
     assert "q2 0 D 1" in files["qrels"].splitlines()
@@ -79,7 +79,7 @@ def test_graded_qrels_stay_graded(tmp_path: Path) -> None:
     assert found[ir_measures.nDCG @ 5] == pytest.approx((1 + 3 / log2(3)) / (3 + 1 / log2(3)))
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_written_are_reported(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="has no gold passages"):
         format_trec_files(compare_runs([made(tmp_path / "none", gold_by="none")]))
     two = [made(tmp_path / "ids"), made(tmp_path / "titles", gold_by="titles")]
@@ -87,7 +87,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
         format_trec_files(compare_runs(two))
 
 
-def test_runs_get_files_of_their_own(tmp_path: Path) -> None:
+def test_each_run_has_its_own_file(tmp_path: Path) -> None:
     files = format_trec_files(compare_runs([made(tmp_path / "one"), made(tmp_path / "two")]))
     assert list(files) == ["one-migres.run", "two-migres.run", "qrels"]
 
@@ -99,7 +99,7 @@ def test_safe_ids(name: str, safe: str) -> None:
     assert safe_id(name) == safe
 
 
-def test_measures_of_the_library_are_a_table(tmp_path: Path) -> None:
+def test_measures_of_the_library_are_shown_in_a_table(tmp_path: Path) -> None:
     pytest.importorskip("ir_measures", reason="needs the extra trec")
     comparison = compare_runs([made(tmp_path)])
     (table,) = measure_tables(comparison, measures=parse_measures(["nDCG@10", "RR", "AP"]))
@@ -111,7 +111,7 @@ def test_measures_of_the_library_are_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("measures", ["nDGC@10", "nDCG(x=3)", "nDCG@"])
-def test_a_measure_that_the_library_does_not_have_is_refused(measures: str) -> None:
+def test_a_measure_unknown_to_the_library_is_refused(measures: str) -> None:
     pytest.importorskip("ir_measures", reason="needs the extra trec")
     with pytest.raises(SettingsError, match=re.escape(measures)):
         parse_measures([measures])

@@ -1,4 +1,4 @@
-"""Right, wrong and not attempted, and abstaining where there is no answer."""
+"""Right, wrong and not attempted answers, and abstention on unanswerable questions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_each_question_has_one_verdict(tmp_path: Path) -> None:
     assert (found.abstention_precision, found.abstention_recall) == pytest.approx((2 / 3, 2 / 3))
 
 
-def test_what_cannot_be_divided_is_missing(tmp_path: Path) -> None:
+def test_ratios_with_a_zero_denominator_are_missing(tmp_path: Path) -> None:
     silent = sorted_out(tmp_path, *[""] * 7)
     assert (silent.right_of_attempted, silent.f_score) == (None, None)
     assert (silent.abstention_precision, silent.abstention_recall) == (3 / 7, 1.0)
@@ -43,7 +43,7 @@ def test_what_cannot_be_divided_is_missing(tmp_path: Path) -> None:
     assert (none.f_score, none.abstention_precision, none.abstention_recall) == (None, None, None)
 
 
-def test_there_is_a_table_where_a_method_abstains(tmp_path: Path) -> None:
+def test_the_table_is_shown_if_a_method_abstains(tmp_path: Path) -> None:
     told = write_run(tmp_path / "told", ASKED, [outcome("migres", each.id, "Ann") for each in ASKED], {"migres": {}})
     assert measure_tables(compare_runs([told])) == []
     silent = write_run(tmp_path / "silent", ASKED, [outcome("migres", each.id, "") for each in ASKED], {"migres": {}})

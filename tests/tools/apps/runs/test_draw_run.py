@@ -28,7 +28,7 @@ def picture_of(tree: RunTree) -> ET.Element:
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())
-def test_every_method_is_drawn_with_nothing_over_anything(method: str, variant: int) -> None:
+def test_every_method_is_drawn_without_overlaps(method: str, variant: int) -> None:
     events, _, answer = recorded(method, variant)
     tree = build_tree(QUESTION, events)
     picture = picture_of(tree)
@@ -68,7 +68,7 @@ def drawn_tree(texts: list[str], seed: int) -> RunTree:
 @pytest.mark.slow
 @given(st.lists(ANY_TEXT, max_size=14), st.integers(0, 50))
 @settings(max_examples=80)
-def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed: int) -> None:
+def test_any_text_stays_inside_its_card_and_is_inert(texts: list[str], seed: int) -> None:
     tree = drawn_tree(texts, seed)
     picture = picture_of(tree)
     check_layout(picture)
@@ -77,7 +77,7 @@ def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed:
     assert is_harmless(draw_run_text(tree, "Method").replace("\n", ""))
 
 
-def test_markup_and_addresses_in_a_text_are_only_text() -> None:
+def test_markup_and_urls_in_a_text_are_escaped() -> None:
     evil = '</text><script>alert(1)</script><image href="http://example.org/x.png"/>&amp;]]>'
     svg = draw_run_svg(drawn_tree([evil] * 4, 1), "</title><script>")
     tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(svg).iter()}  # noqa: S314
@@ -85,7 +85,7 @@ def test_markup_and_addresses_in_a_text_are_only_text() -> None:
     assert re.findall(r"<[a-z]+[^>]*(?:href|src)=|url\(|@import", svg) == []
 
 
-def test_a_picture_says_in_words_what_it_shows() -> None:
+def test_a_picture_has_a_text_alternative() -> None:
     events, _, _ = recorded("tree_of_reviews")
     picture = picture_of(build_tree(QUESTION, events))
     assert picture.get("role") == "img"
@@ -97,7 +97,7 @@ def test_a_picture_says_in_words_what_it_shows() -> None:
 
 
 @given(st.text(max_size=120), st.floats(20, 300), st.integers(1, 4))
-def test_lines_are_no_wider_than_their_room_and_lose_nothing_unseen(text: str, width: float, most: int) -> None:
+def test_lines_fit_their_width_and_mark_what_is_cut(text: str, width: float, most: int) -> None:
     lines = wrap_text(text, 12, width, most=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line, 12) <= width for line in lines)
@@ -110,7 +110,7 @@ def saved(run: Run, path: Path, *arguments: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_a_saved_run_is_what_json_prints_and_is_drawn(run: Run, tmp_path: Path) -> None:
+def test_a_saved_run_equals_the_json_output_and_can_be_drawn(run: Run, tmp_path: Path) -> None:
     path, out = tmp_path / "new" / "run.json", tmp_path / "run.svg"
     record = saved(run, path)
     printed = json.loads(run("ask", QUESTION, "--method", "tor", "--json").out)
@@ -129,7 +129,7 @@ def test_a_saved_run_is_what_json_prints_and_is_drawn(run: Run, tmp_path: Path) 
     assert out.read_text(encoding="utf-8") == run("draw", "--run", str(path), "--format", "svg").out
 
 
-def test_a_folder_to_save_to_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> None:
+def test_saving_to_a_folder_is_refused_before_the_run(run: Run, tmp_path: Path) -> None:
     ran = run("ask", QUESTION, "--save", str(tmp_path))
     assert (ran.code, ran.out) == (2, "")
     assert "this is a folder" in ran.err
@@ -148,7 +148,7 @@ def test_a_folder_to_save_to_is_refused_before_anything_is_asked(run: Run, tmp_p
         ('{"question": 1, "method": "m", "trace": []}', "not a saved run: question: "),
     ],
 )
-def test_a_file_that_is_no_run_is_refused_in_one_line(content: str, said: str, run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_run_is_refused_in_one_line(content: str, said: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(content, encoding="utf-8")
     ran = run("draw", "--run", str(path))
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_run_is_refused_in_one_line(content: str, said: str, r
         *((["migres", "--format", kind], "a method's graph is drawn as mermaid") for kind in ("ascii", "svg", "png")),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(arguments: list[str], said: str, run: Run, tmp_path: Path) -> None:
+def test_invalid_drawing_options_are_refused(arguments: list[str], said: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     saved(run, path)
     ran = run("draw", *(each.format(path) for each in arguments))
@@ -173,13 +173,13 @@ def test_what_cannot_be_drawn_is_refused(arguments: list[str], said: str, run: R
     assert said in ran.err
 
 
-def test_a_run_of_a_method_of_ones_own_is_drawn_under_its_name(run: Run, tmp_path: Path) -> None:
+def test_a_run_of_a_custom_method_is_drawn_with_its_name(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"question": "Why?", "method": "my\\u001b[31m_method", "trace": []}', encoding="utf-8")
     assert run("draw", "--run", str(path)).out == "my_method\n=========\n\no open Why?\n\nNo answer\n"
 
 
-def test_png_names_the_extra_where_it_is_missing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_png_package_names_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     saved(run, tmp_path / "run.json")
     ran = run("draw", "--run", str(tmp_path / "run.json"), "--format", "png", "--out", str(tmp_path / "m.png"))

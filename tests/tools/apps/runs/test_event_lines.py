@@ -18,7 +18,7 @@ CHOSEN = ("outcome", "of", "kind", "how", "status", "verdict", "mode", "written_
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
-def test_every_kind_of_event_has_lines_of_its_own_and_no_value_breaks_them(kind: type[Event]) -> None:
+def test_every_event_class_is_formatted_whatever_its_values(kind: type[Event]) -> None:
     @settings(max_examples=20)
     @given(st.from_type(kind), st.booleans())
     def is_formatted(event: Event, verbose: bool) -> None:
@@ -36,7 +36,7 @@ def lines_of(events: list[StepEvent], passages: Any, *, verbose: bool) -> list[L
 
 
 def spoilt(value: Any, key: str = "") -> Any:
-    """Put hostile text where a model or a corpus writes; ids stay apart from one another."""
+    """Insert hostile text in fields from a model or corpus; ids stay distinct."""
     if isinstance(value, str):
         return value if key in CHOSEN or not value else f"{HOSTILE}{value}"
     if isinstance(value, list):
@@ -47,9 +47,7 @@ def spoilt(value: Any, key: str = "") -> Any:
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())
-def test_every_event_of_every_method_has_lines_of_its_own_and_hostile_text_in_it_is_harmless(
-    method: str, variant: int
-) -> None:
+def test_every_event_of_every_method_is_formatted_and_hostile_text_is_harmless(method: str, variant: int) -> None:
     events, passages, _ = recorded(method, variant)
     hostile: Any = [{**event, "data": spoilt(event["data"])} for event in events]
     plain = [lines_of(events, passages, verbose=verbose) for verbose in (False, True)]

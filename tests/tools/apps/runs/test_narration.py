@@ -63,13 +63,13 @@ KINDS = sorted({kind.event for kind in EVENTS})
     st.booleans(),
 )
 @settings(max_examples=100)
-def test_no_event_of_whatever_shape_breaks_the_narration(kind: str, data: dict[str, Any], verbose: bool) -> None:
+def test_malformed_events_do_not_break_the_narration(kind: str, data: dict[str, Any], verbose: bool) -> None:
     event = StepEvent(event=kind, node="node", step=1, path="node", number=0, data={"query": "q", **data})
     for line in lines_of([event], verbose=verbose):
         assert is_harmless(line.label + line.text + line.mark)
 
 
-def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
+def test_a_retry_is_reported_before_its_superstep_ends() -> None:
     narrator = Narrator()
     assert narrator.add_event(step_event(query("a"))) == []
     (line,) = narrator.add_event(
@@ -86,7 +86,7 @@ def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
     assert [each["event"] for each in sorted(narrator.events, key=event_order)] == ["query", *["retrying"] * 3]
 
 
-def test_equal_queries_each_have_what_they_found() -> None:
+def test_equal_queries_each_show_their_results() -> None:
     lines = narrated(query("a"), query("a"), found("a", "1"), found("a", "2"))
     assert [(line.label, line.text) for line in lines[1:]] == [
         ("search", "a"),
@@ -96,7 +96,7 @@ def test_equal_queries_each_have_what_they_found() -> None:
     ]
 
 
-def test_a_label_stands_once_above_marked_lines() -> None:
+def test_a_label_is_printed_once_above_its_lines() -> None:
     review: Any = {"parent": "0", "depth": 1, "verdict": "reject", "analysis": "", "answer": "", "query": ""}
     lines = narrated(*(Reviewed(id=f"0.{key}", passage_ids=[key], titles=[key], **review) for key in "12"))
     assert [(line.label, line.mark, line.text) for line in lines] == [
@@ -121,7 +121,7 @@ def test_kept_and_dropped_sentences_are_shown() -> None:
     ]
 
 
-def test_rejected_statements_are_named_and_repeated_ones_shown_once() -> None:
+def test_rejected_statements_are_listed_and_repeated_ones_shown_once() -> None:
     statement: Any = {"id": "1.1.1", "statement": "Bach lived.", "passage_ids": ["1"]}
     lines = narrated(
         Extracted(query="a", statements=[statement], dropped=0),
@@ -159,7 +159,7 @@ def test_rejected_statements_are_named_and_repeated_ones_shown_once() -> None:
         ("budget", 0, "", ["migres/decide: abandoned, the budget is used up"]),
     ],
 )
-def test_parse_failures_and_an_empty_budget_are_warned_of(
+def test_parse_failures_and_an_exhausted_budget_give_warnings(
     outcome: Any, failures: int, problem: str, warning: list[str]
 ) -> None:
     call: Any = {"role": "migres/decide", "model": "m", "attempts": 1, "cached": 0, "seconds": 0.1, "problem": problem}
@@ -170,7 +170,7 @@ def test_parse_failures_and_an_empty_budget_are_warned_of(
 
 
 @pytest.mark.parametrize("kind", ["pondered", "reviewed"])
-def test_an_event_of_an_unknown_kind_or_shape_is_shown_by_its_name_with_its_values(kind: str) -> None:
+def test_an_unknown_or_malformed_event_is_shown_with_its_name_and_values(kind: str) -> None:
     data: Any = {"verdict": "fine", "passages": ["a"]}
     [line] = lines_of([StepEvent(event=kind, node="node", step=1, path="node", number=0, data=data)])
     assert line.text == f"{kind} · verdict: fine · passages: a"

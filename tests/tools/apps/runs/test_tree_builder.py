@@ -28,7 +28,7 @@ def node(tree: RunTree, key: str) -> RunNode:
 
 
 def outline(tree: RunTree) -> list[str]:
-    """Write the nodes with their depths: `-- status text`, with a star for evidence."""
+    """Return the nodes indented by depth: `-- status text`, with a star for evidence."""
     return [
         f"{'-' * depth}{'*' if each.evidence else ''}{each.status} {each.text}" for each, depth in walk_tree(tree.root)
     ]
@@ -48,7 +48,7 @@ def found(query: str, *keys: str) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())
-def test_every_method_gives_a_tree_that_ends_with_its_answer(method: str, variant: int) -> None:
+def test_every_methods_tree_ends_with_its_answer(method: str, variant: int) -> None:
     events, passages, answer = recorded(method, variant)
     tree = build_tree(QUESTION, events)
     assert is_tree(tree)
@@ -68,7 +68,7 @@ def test_every_method_gives_a_tree_that_ends_with_its_answer(method: str, varian
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())
-def test_the_order_of_arrival_does_not_matter_and_a_part_of_a_run_is_a_tree_too(method: str, variant: int) -> None:
+def test_trees_do_not_depend_on_arrival_order_and_partial_runs_have_one(method: str, variant: int) -> None:
     events, _, _ = recorded(method, variant)
     mixed = random.Random(0).sample(events, len(events))
     assert build_tree(QUESTION, mixed) == build_tree(QUESTION, events)
@@ -99,7 +99,7 @@ def test_events_of_any_content_make_a_tree(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
-def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(kind: type[Event]) -> None:
+def test_every_event_class_is_in_the_tree_or_deliberately_left_out(kind: type[Event]) -> None:
     @settings(max_examples=1)
     @given(st.from_type(kind))
     def has_a_place(event: Any) -> None:
@@ -108,7 +108,7 @@ def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(k
     has_a_place()
 
 
-def test_without_events_there_is_the_question_alone() -> None:
+def test_without_events_the_tree_is_only_the_question() -> None:
     tree = build_tree("Why?", [])
     assert outline(tree) == ["open Why?"]
     assert (tree.answer, tree.stop_reason, tree.is_multi_step) == ("", "", False)
@@ -161,7 +161,7 @@ def grown(*nodes: tuple[str, str], kind: str = "grown", why: str = "") -> tuple[
     return kind, {"nodes": [{**each, "why": why} if why else each for each in listed]}
 
 
-def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests_on() -> None:
+def test_a_review_tree_shows_verdicts_queries_and_the_evidence_path() -> None:
     tree = build_tree(
         "Q?",
         happened(
@@ -195,7 +195,7 @@ def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests
     assert tree.is_multi_step
 
 
-def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
+def test_hops_show_how_passages_changed_the_answer_from_memory() -> None:
     hop = {"thought": "", "repeated": False, "limit": False}
     tree = build_tree(
         "Q?",
@@ -222,7 +222,7 @@ def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
     assert node(tree, "question2").note == "asked before"
 
 
-def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> None:
+def test_an_intermediate_answer_is_shown_between_its_searches() -> None:
     tree = build_tree(
         "Q?",
         happened(
@@ -258,7 +258,7 @@ def test_the_chosen_sample_differs_from_the_others() -> None:
     assert node(tree, "s3").note == "citation recall 1.00"
 
 
-def test_paragraphs_that_became_the_same_are_shown_together() -> None:
+def test_merged_paragraphs_are_shown_together() -> None:
     keys = [f"p{number}" for number in range(1, 7)]
     tree = build_tree("Q?", happened(("query", {"query": "Q?"}), found("Q?", *keys), answered("a", "p2")))
     shown = group_paragraphs(tree.root)

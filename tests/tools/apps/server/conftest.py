@@ -1,4 +1,4 @@
-"""The real app, and a real browser before it."""
+"""The real app, and a real browser."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -32,7 +32,7 @@ def chromium() -> "Iterator[Browser]":
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Start apps, whose threads and documents lie in the test's own folder."""
+    """Start apps with threads and documents in the test's folder."""
     with ExitStack() as running:
 
         def start(mounted_in: Any = None, **options: Any) -> WebApp:
@@ -44,7 +44,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def open_chat(chromium: "Browser") -> Iterator[Open]:
-    """Open the page in a browser of its own; nothing that it does may reach beyond the app, or fail in it."""
+    """Open the page in a new browser; requests must stay within the app and succeed."""
     opened: list[Chat] = []
 
     def start(app: WebApp, *, wait: bool = True, **context: Any) -> Chat:
@@ -66,12 +66,12 @@ def open_chat(chromium: "Browser") -> Iterator[Open]:
 
 @pytest.fixture
 def chat(serve: Serve, open_chat: Open) -> Chat:
-    """The page of an app with no options of its own."""
+    """The page of an app with default options."""
     return open_chat(serve())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let Gradio use what pandas has deprecated; here its server runs in the process of the tests."""
+    """Ignore Gradio's use of deprecated pandas features, as its server runs in the test process."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

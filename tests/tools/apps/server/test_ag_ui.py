@@ -1,4 +1,4 @@
-"""The AG-UI endpoint, by HTTP: its events are read with the types of AG-UI's own package."""
+"""The AG-UI endpoint over HTTP, with events parsed by AG-UI's package."""
 
 import asyncio
 import json
@@ -84,7 +84,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(app: WebApp) -> Non
     assert text_of(events).startswith("Guadalajara [1][2]")
 
 
-async def test_events_come_in_the_order_that_front_ends_check(app: WebApp) -> None:
+async def test_events_are_in_the_order_that_clients_verify(app: WebApp) -> None:
     events = await run(app, body(QUESTION))
     assert isinstance(events[0], ag.RunStartedEvent)
     assert (events[0].thread_id, events[0].run_id) == ("t1", "r1")
@@ -107,7 +107,7 @@ async def test_events_come_in_the_order_that_front_ends_check(app: WebApp) -> No
     assert kinds.index("query") < kinds.index("retrieved") < kinds.index("answered") < kinds.index("replied")
 
 
-async def test_nothing_of_the_inside_leaks(app: WebApp) -> None:
+async def test_internal_state_is_not_sent(app: WebApp) -> None:
     events = await run(app, body(QUESTION))
     assert len(of(events, ag.TextMessageStartEvent)) == 1, "what models say on the way is no message"
     assert not of(events, ag.RawEvent)
@@ -122,14 +122,14 @@ async def test_nothing_of_the_inside_leaks(app: WebApp) -> None:
     }
 
 
-async def test_a_thread_is_called_after_its_first_question(app: WebApp) -> None:
+async def test_a_thread_is_titled_by_its_first_question(app: WebApp) -> None:
     for text in ("Who painted Guernica?", "Where was he born?"):
         await run(app, body(text))
     (thread,) = await app.service.threads.list_for("local")
     assert thread["title"] == "Who painted Guernica?"
 
 
-async def test_a_follow_up_needs_the_history_that_the_thread_keeps(app: WebApp) -> None:
+async def test_a_follow_up_uses_the_threads_history(app: WebApp) -> None:
     first = await run(app, body("Who painted Guernica?"))
     again = body("Who painted Guernica?", "(not what was said)", "And where was he born?")
     assert "Picasso" in text_of(first)
@@ -139,12 +139,12 @@ async def test_a_follow_up_needs_the_history_that_the_thread_keeps(app: WebApp) 
     assert "not what was said" not in str(kept)
 
 
-async def test_a_history_that_only_the_client_has_is_taken_over(app: WebApp) -> None:
+async def test_a_history_that_only_the_client_has_is_adopted(app: WebApp) -> None:
     events = await run(app, body("Who painted Guernica?", "Pablo Picasso", "And where was he born?"))
     assert "laga" in text_of(events)
 
 
-async def test_a_message_that_is_sent_again_is_answered_again(app: WebApp) -> None:
+async def test_a_message_sent_again_replaces_its_turn(app: WebApp) -> None:
     await run(app, body("Who painted Guernica?"))
     await run(app, body("Who painted Guernica?", "…", "And where was he born?"))
     await run(app, body("Who painted Guernica?"))
@@ -152,7 +152,7 @@ async def test_a_message_that_is_sent_again_is_answered_again(app: WebApp) -> No
     assert [message.type for message in kept] == ["human", "ai"]
 
 
-async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
+async def test_a_thread_is_available_only_to_its_user(tmp_path: Path) -> None:
     async with open_app(without_page(tmp_path, keys=USERS)) as app:
         await run(app, body("Who painted Guernica?"), user="ann")
         follow_up = body("And where was he born?")
@@ -185,7 +185,7 @@ async def test_thread_ids_that_look_like_paths_are_refused(app: WebApp, thread: 
         (json.dumps(body("x", props={"hopgraph": {"temperature": 9}})).encode(), 422, "temperature"),
     ],
 )
-async def test_what_cannot_be_run_is_refused_in_one_line(app: WebApp, content: bytes, status: int, said: str) -> None:
+async def test_invalid_requests_are_refused_in_one_line(app: WebApp, content: bytes, status: int, said: str) -> None:
     told, detail = await refused(app, content)
     assert told == status
     assert said in detail
@@ -206,7 +206,7 @@ async def test_a_method_can_be_chosen_and_set(app: WebApp) -> None:
     assert len(found[0]["data"]["passage_ids"]) == 3
 
 
-async def test_a_review_pauses_and_goes_on(app: WebApp) -> None:
+async def test_a_review_pauses_and_resumes(app: WebApp) -> None:
     props = {"hopgraph": {"method": "migres", "review_queries": True}}
     events = await run(app, body(QUESTION, props=props))
     rounds = 0
@@ -243,7 +243,7 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path) -> None:
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
-async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(tmp_path: Path) -> None:
+async def test_concurrent_turns_are_limited_per_thread_and_app(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
         async with open_app(by_model(server, tmp_path, max_running=1, max_waiting=0)) as app:
@@ -266,7 +266,7 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
             await until_idle(app.service)
 
 
-async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path) -> None:
+async def test_a_run_that_fails_midway_reports_it(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/answer", server_error())
         async with open_app(by_model(server, tmp_path)) as app:
@@ -279,7 +279,7 @@ async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path) -> None:
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
-async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(tmp_path: Path) -> None:
+async def test_a_lone_surrogate_from_a_model_does_not_end_the_stream(tmp_path: Path) -> None:
     told = json.dumps({"answer": "Malaga \ud83d", "reason": "half \udc00 a pair"})
     with OpenAIServer(ScriptedChatModel(replies=lambda role, messages: told)) as server:
         async with open_app(by_model(server, tmp_path)) as app:
@@ -289,7 +289,7 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(tmp_pat
 
 
 async def locked(database: sqlite3.Connection) -> None:
-    """Lock a database for writing, once the app, which runs on this loop, writes nothing."""
+    """Lock a database for writing, once the app, which runs in this loop, is not writing."""
     database.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
@@ -301,7 +301,7 @@ async def locked(database: sqlite3.Connection) -> None:
 
 
 @pytest.mark.slow
-async def test_a_locked_database_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_a_locked_database_is_reported_in_one_line(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=0.1) as server:
         async with open_app(by_model(server, tmp_path)) as app:
             await app.service.threads.rows("PRAGMA busy_timeout = 10")
@@ -323,7 +323,7 @@ async def test_a_locked_database_is_told_in_one_line(tmp_path: Path) -> None:
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
-async def test_of_what_nobody_foresaw_only_the_kind_is_told(
+async def test_of_an_unexpected_error_only_the_class_is_reported(
     app: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await run(app, body("Who painted Guernica?"))
@@ -340,7 +340,7 @@ def fail_on_the_way(_: chat.ChatState) -> None:
     raise ZeroDivisionError("secret")
 
 
-async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unexpected_error_ends_a_running_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     graph: Any = StateGraph(chat.ChatState, chat.ChatContext)
     graph.add_node("fails", fail_on_the_way)
     graph.add_edge(START, "fails")
@@ -360,8 +360,8 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
     assert "ZeroDivisionError: secret" in caplog.text
 
 
-async def test_a_sentence_is_one_message_that_comes_in_pieces(tmp_path: Path) -> None:
-    """A system message says how it is to be written."""
+async def test_a_sentence_answer_is_streamed_as_one_message(tmp_path: Path) -> None:
+    """A system message sets its style."""
     with OpenAIServer(RuleBasedModel()) as server:
         settings = {"model": f"openai:any?base_url={server.base_url}"}
         async with open_app(without_page(tmp_path, settings=settings)) as app:

@@ -1,4 +1,4 @@
-"""`hopgraph chat` in a process of its own, and the same app inside a LangGraph server."""
+"""`hopgraph chat` in a separate process, and the same app inside a LangGraph server."""
 
 import asyncio
 import json
@@ -55,8 +55,8 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
-    """One that needs a little longer is told; one that needs far longer is cut off, without a traceback."""
+def test_running_answers_get_a_few_seconds_at_shutdown(tmp_path: Path) -> None:
+    """An answer that takes a little longer is completed; one that takes far longer is aborted without a traceback."""
     with OpenAIServer(RuleBasedModel(), latency=0.5) as server:
         model = f"openai:any?base_url={server.base_url}"
         with chat_process(tmp_path, "--model", model) as chat:
@@ -78,7 +78,7 @@ def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_answers_that_take_far_too_long_are_cut_off(tmp_path: Path) -> None:
+def test_answers_that_take_too_long_are_cut_off_at_shutdown(tmp_path: Path) -> None:
     with ExitStack() as opened:
         server = opened.enter_context(OpenAIServer(RuleBasedModel(), latency=120))
         chat = opened.enter_context(chat_process(tmp_path, "--model", f"openai:any?base_url={server.base_url}"))
@@ -101,7 +101,7 @@ def test_answers_that_take_far_too_long_are_cut_off(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
-def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_start_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     threads = ("--threads", str(tmp_path / "t.sqlite"))
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -123,7 +123,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.long
-def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
+def test_another_address_can_be_served_with_a_key(tmp_path: Path) -> None:
     key = "key-of-ann-0123456789"
     with chat_process(tmp_path, "--host", "0.0.0.0", environment={"HOPGRAPH_API_KEY": f"ann={key}"}) as chat:  # noqa: S104
         assert httpx.get(f"{chat.url}/v1/models").status_code == 401
@@ -139,7 +139,7 @@ def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
 
 
 def with_our_app() -> dict[str, Any]:
-    """Describe a LangGraph server that has the chat and the web app."""
+    """Return the configuration of a LangGraph server with the chat and the web app."""
     described = json.loads((ROOT / "langgraph.json").read_text())
     described["graphs"] = {"chat": described["graphs"]["chat"]}
     return {**described, "http": {"app": "hopgraph.tools.apps.server.langgraph_app:app"}}
@@ -166,9 +166,7 @@ def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.
     assert "Traceback" not in said
 
 
-def test_inside_a_langgraph_server_a_key_opens_the_app_by_any_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inside_a_langgraph_server_a_key_allows_any_host_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, ours = "key-of-ann-0123456789", "https://shop.example"
     given = {"HOPGRAPH_API_KEY": f"ann={key}", "HOPGRAPH_ORIGINS": f"{ours}, https://other.example"}
     for name, value in {**given, "HOPGRAPH_THREADS": str(tmp_path / "threads.sqlite")}.items():
@@ -181,7 +179,7 @@ def test_inside_a_langgraph_server_a_key_opens_the_app_by_any_name(
         assert client.get(models, headers={**headers, "Origin": "https://evil.example"}).status_code == 403
 
 
-def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:
+def test_importing_the_server_module_creates_nothing() -> None:
     code = (
         "import sys, hopgraph.tools.apps.server.langgraph_app as http; "
         "assert 'app' not in vars(http) and 'gradio' not in sys.modules; print('nothing made')"
@@ -194,7 +192,7 @@ def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:
 def test_a_second_process_on_the_same_threads_does_not_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It could answer on a thread that the first is answering on; once that has died it starts."""
+    """Two processes could answer in the same thread; once the first has died, the second starts."""
     threads = tmp_path / "threads.sqlite"
     with chat_process(tmp_path) as first:
         assert main(("chat", "--no-browser", "--port", "0", "--threads", str(threads))) == 2

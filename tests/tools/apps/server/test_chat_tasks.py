@@ -1,4 +1,4 @@
-"""What chat apps ask for themselves, and questions that look like it."""
+"""Tasks that chat apps send on their own, and questions that resemble them."""
 
 import json
 
@@ -25,7 +25,7 @@ TITLE = "Who painted Guernica?"
         ('{ "summary_name": "x" }', TITLE),
     ],
 )
-def test_the_values_of_open_webui(output: str, value: object) -> None:
+def test_the_tasks_of_open_webui_are_answered(output: str, value: object) -> None:
     (key,) = json.loads(task_reply(f"### Task:\nDo it.\n### Output:\n{output}\n### Chat History:\n{HISTORY}") or "")
     for prompt in (f"### Task:\nDo it.\n### Output:\n{output}\n{HISTORY}", f"{HISTORY}\nAnswer with: {output}"):
         assert json.loads(task_reply(prompt) or "") == {key: value}
@@ -51,7 +51,7 @@ def test_a_title_in_plain_text_is_the_first_question(message: str) -> None:
     assert task_reply(message) == TITLE
 
 
-def test_other_forms() -> None:
+def test_the_tasks_of_other_chat_apps_are_answered() -> None:
     face = "Your task is to reflect the speaker's likely facial expression through a fitting emoji."
     assert task_reply(f'{face}\n\nMessage: """{TITLE}"""') == "💬"
     empty = '### Task:\nContinue the text. { "text": "" }\n<chat_history>\n\n</chat_history>\n<text>Who painted</text>'
@@ -87,7 +87,7 @@ def test_other_system_messages_set_no_task(system: str) -> None:
     assert system_task_reply(system, TITLE) is None
 
 
-def test_tools_that_a_model_should_choose_from_are_none() -> None:
+def test_a_tool_choice_task_chooses_no_tool() -> None:
     assert json.loads(system_task_reply("Available Tools: [{}]\n\nYour task is to choose", TITLE) or "") == {
         "tool_calls": []
     }
@@ -109,5 +109,5 @@ def test_tools_that_a_model_should_choose_from_are_none() -> None:
         f"Which film has these lines in a conversation?\n{LINES}",
     ],
 )
-def test_a_question_that_looks_like_a_task_is_none(message: str) -> None:
+def test_a_question_that_resembles_a_task_is_not_a_task(message: str) -> None:
     assert task_reply(message, "Who are you?") is None

@@ -1,4 +1,4 @@
-"""Who is let in, how often and with how much; by bare HTTP against the whole app, and against a small one."""
+"""Access, rate and size limits, by plain HTTP against the whole app and a small one."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ async def locked(tmp_path: Path) -> AsyncIterator[WebApp]:
         yield opened
 
 
-def test_an_address_that_others_reach_needs_a_key() -> None:
+def test_a_public_address_needs_a_key() -> None:
     with pytest.raises(SettingsError, match=r"--host 0\.0\.0\.0: .*HOPGRAPH_API_KEY") as refused:
         ServingOptions(host="0.0.0.0")  # noqa: S104
     assert "\n" not in str(refused.value)
@@ -44,7 +44,7 @@ async def test_a_wrong_key_is_refused(locked: WebApp, header: str | None) -> Non
         assert "ann" not in reply.text
 
 
-async def test_a_right_key_is_let_in(locked: WebApp) -> None:
+async def test_a_valid_key_is_accepted(locked: WebApp) -> None:
     for key in KEYS:
         reply = await sent(locked, "POST", COMPLETIONS, json=ASK, headers={"Authorization": f"bearer {key}"})
         assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
@@ -53,7 +53,7 @@ async def test_a_right_key_is_let_in(locked: WebApp) -> None:
     assert (await sent(locked, "GET", "/health")).json()["turns"] == 0
 
 
-def test_a_key_is_its_users() -> None:
+def test_a_key_identifies_its_user() -> None:
     assert user_from_headers("Bearer key-of-bob-9876543210", "", KEYS) == "bob"
     assert user_from_headers("Bearer  key-of-bob-9876543210 ", "", KEYS) == "bob"
     assert user_from_headers("Bearer key-of-bob-987654321", "", KEYS) is None
@@ -64,8 +64,8 @@ def test_a_key_is_its_users() -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])
-async def test_names_that_are_not_the_apps_are_refused(app: WebApp, host: str) -> None:
-    """A page elsewhere whose name begins to point here would name that."""
+async def test_unknown_host_names_are_refused(app: WebApp, host: str) -> None:
+    """This prevents DNS rebinding."""
     reply = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Host": host})
     assert reply.status_code == 421
     assert reply.json()["error"]["code"] == "wrong_host"
@@ -73,19 +73,19 @@ async def test_names_that_are_not_the_apps_are_refused(app: WebApp, host: str) -
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:7860", "LOCALHOST:7860"])
-async def test_names_of_this_machine_are_taken(app: WebApp, host: str) -> None:
+async def test_host_names_of_this_machine_are_accepted(app: WebApp, host: str) -> None:
     assert (await sent(app, "GET", "/v1/models", headers={"Host": host})).status_code == 200
 
 
-async def test_a_proxys_name_is_taken_where_it_is_allowed(tmp_path: Path) -> None:
+async def test_the_host_name_of_a_proxy_is_accepted_if_allowed(tmp_path: Path) -> None:
     async with open_app(without_page(tmp_path, hosts=("chat.example",))) as app:
         assert (await sent(app, "GET", "/v1/models", headers={"Host": "Chat.example"})).status_code == 200
         assert (await sent(app, "GET", "/v1/models", headers={"Host": "other.example"})).status_code == 421
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://"])
-async def test_pages_of_other_origins_are_not_let_in(app: WebApp, origin: str) -> None:
-    """Also where a browser sends without asking first, as a form does."""
+async def test_requests_from_other_origins_are_refused(app: WebApp, origin: str) -> None:
+    """Also for requests without a preflight, such as forms."""
     headers = {"Origin": origin, "Content-Type": "text/plain"}
     reply = await sent(app, "POST", COMPLETIONS, content=json.dumps(ASK), headers=headers)
     assert reply.status_code == 403
@@ -97,7 +97,7 @@ async def test_pages_of_other_origins_are_not_let_in(app: WebApp, origin: str) -
     assert not [name for name in (*reply.headers, *before.headers) if name.startswith("access-control")]
 
 
-async def test_the_apps_own_pages_and_allowed_ones_are_let_in(tmp_path: Path) -> None:
+async def test_requests_from_the_apps_and_allowed_origins_are_accepted(tmp_path: Path) -> None:
     ours, theirs = "https://shop.example", "https://evil.example"
     async with open_app(without_page(tmp_path, origins=(ours,), keys=KEYS)) as app:
         asked = {"Origin": ours, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "X-A"}
@@ -115,7 +115,7 @@ async def test_the_apps_own_pages_and_allowed_ones_are_let_in(tmp_path: Path) ->
         assert (await sent(app, "GET", "/v1/models", headers={"Origin": app.url, **key})).status_code == 200
 
 
-async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+async def test_requests_are_rate_limited_per_user(tmp_path: Path) -> None:
     async with open_app(without_page(tmp_path, keys=KEYS, requests_per_minute=8)) as app:
         ann, bob = ({"Authorization": f"Bearer {key}"} for key in KEYS)
         replies = [await sent(app, "GET", "/v1/models", headers=ann) for _ in range(9)]
@@ -128,8 +128,8 @@ async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
         assert (await sent(app, "GET", "/health")).status_code == 200
 
 
-async def test_keys_that_are_guessed_below_the_page_are_counted(tmp_path: Path) -> None:
-    """A page's own files are not, for people who have yet to log in."""
+async def test_key_guesses_below_the_page_are_rate_limited(tmp_path: Path) -> None:
+    """Static files of the page do not count, as users load them before logging in."""
     options = without_page(tmp_path, keys=KEYS, requests_per_minute=8)
     async with open_app(options) as app, httpx.AsyncClient(base_url=app.url) as client:
         path = "/chat/gradio_api/info"
@@ -139,7 +139,7 @@ async def test_keys_that_are_guessed_below_the_page_are_counted(tmp_path: Path) 
             assert 429 in tried
 
 
-def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rate_limit_buckets_refill_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("hopgraph.tools.apps.server.guards.time.monotonic", lambda: now[0])
     rates = RateLimiter(60)
@@ -156,7 +156,7 @@ async def pieces(size: int, between: bytes = b"") -> AsyncIterator[bytes]:
         yield between + b"x" * 50_000
 
 
-async def test_bodies_that_are_too_big_are_refused_also_in_pieces(app: WebApp) -> None:
+async def test_too_large_bodies_are_refused_even_if_chunked(app: WebApp) -> None:
     whole = await sent(app, "POST", COMPLETIONS, content=b"x" * 3_000_000)
     chunked = await sent(app, "POST", COMPLETIONS, content=pieces(3_000_000))
     for reply in (whole, chunked):
@@ -165,7 +165,7 @@ async def test_bodies_that_are_too_big_are_refused_also_in_pieces(app: WebApp) -
     assert (await sent(app, "POST", COMPLETIONS, content=pieces(1_000_000))).status_code == 400  # it is no JSON
 
 
-async def test_a_body_that_never_ends_is_given_up(app: WebApp) -> None:
+async def test_an_endless_body_times_out(app: WebApp) -> None:
     async def endless() -> AsyncIterator[bytes]:
         while True:
             yield b"x" * 100_000
@@ -178,7 +178,7 @@ async def test_a_body_that_never_ends_is_given_up(app: WebApp) -> None:
         assert reply.status_code == 413
 
 
-async def test_replies_tell_nothing_of_the_server_and_make_browsers_careful(app: WebApp) -> None:
+async def test_replies_hide_the_server_and_set_security_headers(app: WebApp) -> None:
     for path in ("/v1/models", "/health", "/nowhere"):
         reply = await sent(app, "GET", path)
         assert "server" not in reply.headers
@@ -186,7 +186,7 @@ async def test_replies_tell_nothing_of_the_server_and_make_browsers_careful(app:
         assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
 
 
-async def test_one_line_is_logged_without_what_was_said(locked: WebApp, caplog: pytest.LogCaptureFixture) -> None:
+async def test_one_line_without_content_is_logged_per_request(locked: WebApp, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="hopgraph.access")
     key = {"Authorization": "Bearer key-of-ann-0123456789"}
     await sent(locked, "POST", COMPLETIONS, json=ASK, headers=key)
@@ -221,8 +221,8 @@ async def passed(guards: SecurityMiddleware, asked: Scope) -> list[Message]:
 
 
 @pytest.mark.slow
-async def test_pages_bodies_in_pieces_are_refused_too(tmp_path: Path) -> None:
-    """There an app within the app answers first, and takes the error for its own."""
+async def test_too_large_chunked_bodies_to_the_page_are_refused(tmp_path: Path) -> None:
+    """There a mounted app handles the error first."""
     opened = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=200_000)
     begun = b'\r\n--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
     async with open_app(opened) as app:
@@ -237,7 +237,7 @@ async def test_pages_bodies_in_pieces_are_refused_too(tmp_path: Path) -> None:
             assert f"{most} bytes" in reply.json()["detail"]
 
 
-async def test_what_fails_for_another_reason_is_not_taken_for_a_big_body() -> None:
+async def test_other_errors_are_not_reported_as_a_too_large_body() -> None:
     async def failing(asked: Scope, receive: Receive, send: Send) -> None:
         await receive()
         raise ValueError("it is broken")
@@ -251,8 +251,8 @@ async def inner(asked: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def test_other_machines_are_not_let_in_without_keys() -> None:
-    """As under a LangGraph server, which may listen anywhere."""
+async def test_other_machines_need_a_key() -> None:
+    """For example under a LangGraph server, which may listen on any address."""
     guards = SecurityMiddleware(inner, ServingOptions(), ("/v1", "/chat"))
     assert (await passed(guards, scope("/v1/models")))[0]["status"] == 204
     assert (await passed(guards, scope("/v1/models", client="192.0.2.7")))[0]["status"] == 403
@@ -266,7 +266,7 @@ async def test_other_machines_are_not_let_in_without_keys() -> None:
     assert other["state"]["user"] == "ann"
 
 
-async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -> None:
+async def test_inside_another_server_keys_are_required_and_any_host_name_accepted() -> None:
     key = "Bearer key-of-ann-0123456789"
     options = ServingOptions(keys=KEYS)
     named = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
@@ -279,12 +279,12 @@ async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -
     assert (await passed(with_names, named))[0]["status"] == 421
 
 
-async def test_web_sockets_are_closed() -> None:
+async def test_web_sockets_are_refused() -> None:
     closed = await passed(SecurityMiddleware(inner, ServingOptions()), scope("/chat/ws", kind="websocket"))
     assert closed == [{"type": "websocket.close", "code": 1008}]
 
 
-def test_a_clock_that_is_set_back_gives_no_more_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_back_the_clock_allows_no_more_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = RateLimiter(2)
     assert [rates.wait("ann") for _ in range(2)] == [0.0, 0.0]
     monkeypatch.setattr("hopgraph.tools.apps.server.guards.time.time", lambda: 0.0)

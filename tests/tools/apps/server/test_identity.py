@@ -1,4 +1,4 @@
-"""Who is asking, by a function of the operator's: the same user on the page and at every endpoint."""
+"""Users identified by the operator's function, the same on the page and at every endpoint."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ QUESTION = "Who painted Guernica?"
 
 
 async def user_of(connection: HTTPConnection) -> str | None:
-    """Know people by a header, as a test can send it."""
+    """Identify users by a header."""
     return connection.headers.get("x-test-user")
 
 
@@ -36,8 +36,8 @@ async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 
 @pytest.mark.slow
-async def test_every_endpoint_knows_the_same_user(app: WebApp, caplog: pytest.LogCaptureFixture) -> None:
-    """By the function as by the key; whoever it does not know is a stranger."""
+async def test_every_endpoint_identifies_the_same_user(app: WebApp, caplog: pytest.LogCaptureFixture) -> None:
+    """By the function or by a key; unknown users are refused."""
     caplog.set_level("INFO", "hopgraph.questions")
     ben = {"X-Test-User": "ben"}
     async with httpx.AsyncClient(base_url=app.url, headers=ben, timeout=60) as client:
@@ -60,8 +60,8 @@ async def test_every_endpoint_knows_the_same_user(app: WebApp, caplog: pytest.Lo
             assert (await stranger.get(path)).status_code == 401
 
 
-async def test_the_page_belongs_to_whom_the_function_names(app: WebApp) -> None:
-    """With uploads of their own, and without a log-in."""
+async def test_the_page_belongs_to_the_identified_user(app: WebApp) -> None:
+    """With separate uploads, and without a login."""
     async with by_hand(app.url, headers={"X-Test-User": "ben"}) as ben, by_hand(app.url, KEY) as ann:
         name = await ben.uploaded("secret.txt", "Rain falls on the coast.")
         assert (await ben.client.get(f"/chat/gradio_api/file={name}")).text == "Rain falls on the coast."
@@ -71,13 +71,13 @@ async def test_the_page_belongs_to_whom_the_function_names(app: WebApp) -> None:
         assert "Log out" in await ann.call("account", [])
 
 
-async def test_the_page_takes_a_key_as_a_header(app: WebApp) -> None:
-    """As an app sends it that stands before the page."""
+async def test_the_page_accepts_a_key_as_a_header(app: WebApp) -> None:
+    """As sent by an app in front of the page."""
     async with by_hand(app.url, headers={"Authorization": f"Bearer {KEY}"}) as ann:
         assert "<span>ann</span>" in await ann.call("account", [])
 
 
-async def test_logging_out_ends_the_log_in(app: WebApp) -> None:
+async def test_logging_out_ends_the_session(app: WebApp) -> None:
     async with by_hand(app.url, KEY) as ann:
         cookies = dict(ann.client.cookies)
         assert (await ann.client.get("/chat/config")).status_code == 200
@@ -99,7 +99,7 @@ async def test_another_sites_form_logs_nobody_in_or_out(app: WebApp) -> None:
         assert (await ann.client.get("/chat/config")).status_code == 200
 
 
-def test_log_ins_are_bounded() -> None:
+def test_sessions_per_user_are_bounded() -> None:
     logins = Logins()
     bens = logins.begin("ben")
     tokens = [logins.begin("ann") for _ in range(25)]
@@ -108,8 +108,8 @@ def test_log_ins_are_bounded() -> None:
     assert logins.user_of({}) is logins.user_of({COOKIE: "x"}) is None
 
 
-def test_ids_of_users() -> None:
-    """Names that are no ids become one each, which no other name has."""
+def test_user_ids_are_distinct_and_safe() -> None:
+    """Names that are not valid ids become unique ids."""
     names = ["ann@example.org", "auth0|5f7c", "auth0|5F7C", "ann:thread", "..", "", "a" * 300, "Ünal", "\udcff"]
     ids = [to_user_id(name) for name in names]
     assert ids[0] == names[0]

@@ -1,4 +1,4 @@
-"""Many chats at once: none mixed up, none lost, and nothing kept of them."""
+"""Many concurrent chats: none mixed up or lost, and nothing kept."""
 
 import asyncio
 from collections import Counter
@@ -20,15 +20,15 @@ LIMITS = httpx.Limits(max_connections=CHATS, max_keepalive_connections=CHATS)
 
 
 async def chat(app: WebApp, client: httpx.AsyncClient, title: str, *, stream: bool = False) -> tuple[int, Any]:
-    """Ask about one title; gives the status and what was found."""
+    """Ask about a title; return the status and the passages found."""
     body = {"model": "one_step", "messages": [{"role": "user", "content": f"What is {title}?"}], "stream": stream}
     reply = await client.post(f"{app.base_url}/chat/completions", json=body)
     return reply.status_code, reply
 
 
 @pytest.mark.long
-async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Path) -> None:
-    """The question of each comes back in its steps, and the record of one is no other's."""
+async def test_each_of_200_chats_gets_its_own_answer_or_429(tmp_path: Path) -> None:
+    """Each chat's steps contain its question, and no record is shared."""
     titles = list(dict.fromkeys(passage["title"] for passage in read_sample_passages()))[:CHATS]
     options = ServingOptions(
         threads=tmp_path / "t.sqlite",

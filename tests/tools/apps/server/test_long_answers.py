@@ -1,4 +1,4 @@
-"""Twelve long answers over three protocols: the same plain Markdown everywhere, whole and streamed."""
+"""Twelve long answers over three protocols: the same plain Markdown, whole and streamed."""
 
 import json
 import uuid
@@ -74,7 +74,7 @@ async def test_three_protocols_give_the_same_plain_markdown(app: WebApp) -> None
                 assert texts[0][place["start_index"] : place["end_index"]] == f"[{number}]"
 
 
-async def test_a_follow_up_knows_a_long_answer_and_its_sources(tmp_path: Path) -> None:
+async def test_a_follow_up_sees_a_long_answer_and_its_sources(tmp_path: Path) -> None:
     model = always("Picasso painted it [1].\n\n- It is **large** [2]")
     with OpenAIServer(model) as server:
         settings = {"model": f"openai:m?base_url={server.base_url}", "links": False}

@@ -1,4 +1,4 @@
-"""The MCP server, by the protocol's own client: over standard input and output, and over HTTP."""
+"""The MCP server, tested with the official client over stdio and HTTP."""
 
 import asyncio
 import json
@@ -80,7 +80,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: st
         assert alone.structured_content["usage"] == expected["usage"]
 
 
-async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
+async def test_there_is_one_tool_per_method(app: WebApp) -> None:
     async with Client(f"{app.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages", "skr_knn"}
@@ -107,7 +107,7 @@ async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
         ("../migres", {"question": "x"}, "is unknown"),
     ],
 )
-async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
+async def test_invalid_calls_give_a_tool_error_in_one_line(
     app: WebApp, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     async with Client(f"{app.url}/mcp") as client:
@@ -117,7 +117,7 @@ async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
     assert "\n" not in text_of(result)
 
 
-async def test_small_talk_is_answered_without_an_answer(app: WebApp) -> None:
+async def test_small_talk_gets_a_reply_but_no_answer(app: WebApp) -> None:
     async with Client(f"{app.url}/mcp") as client:
         result = await client.call_tool("auto", {"question": "hello"})
     assert text_of(result).startswith("Hello!")
@@ -161,7 +161,7 @@ async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     assert "longer than 0.3 seconds" in text_of(result)
 
 
-async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
+async def test_a_session_is_available_only_to_its_user(tmp_path: Path) -> None:
     async def post(app: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
         headers = {**ACCEPT, "MCP-Protocol-Version": "2025-06-18", "Authorization": f"Bearer key-of-{user}"}
         headers |= {"Mcp-Session-Id": session} if session else {}
@@ -176,7 +176,7 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_standard_output_has_nothing_but_the_protocol_and_only_the_chosen_tools() -> None:
+def test_standard_output_has_only_the_protocol_and_the_chosen_tools() -> None:
     only = ["--only", "migres,auto", "--only", "one_step"]
     messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": HELLO},
@@ -218,7 +218,7 @@ def test_standard_output_has_nothing_but_the_protocol_and_only_the_chosen_tools(
         (("--only", "auto,nonsense"), "'nonsense' is unknown; available: auto, "),
     ],
 )
-def test_what_cannot_be_served_is_told_before_the_first_message(
+def test_a_failed_start_is_reported_before_the_first_message(
     arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)  # they would end the tests

@@ -1,4 +1,4 @@
-"""The app inside another one, which does not run its lifespan; with a running server."""
+"""The app mounted in another app that does not run its lifespan, on a running server."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ KEYS = {"key-of-ann-0123456789": "ann"}
 
 
 @pytest.mark.parametrize("host", [FastAPI, Starlette])
-async def test_it_answers_below_the_path_where_it_is_mounted(tmp_path: Path, host: Callable[[], Starlette]) -> None:
+async def test_a_mounted_app_answers_below_its_path(tmp_path: Path, host: Callable[[], Starlette]) -> None:
     async with open_app(without_page(tmp_path), mounted_in=host()) as app, httpx.AsyncClient(timeout=60) as client:
         assert (await client.get(f"{app.url}/health")).json()["status"] == "ok"
         reply = await client.post(f"{app.base_url}/chat/completions", json=chat_request("Who painted Guernica?"))
@@ -28,7 +28,7 @@ async def test_it_answers_below_the_path_where_it_is_mounted(tmp_path: Path, hos
         assert refused.json()["error"]["message"] == "send Content-Type: application/json"  # in its protocol's form
 
 
-async def test_its_guards_hold_below_the_path(tmp_path: Path) -> None:
+async def test_a_mounted_app_is_guarded_below_its_path(tmp_path: Path) -> None:
     options = without_page(tmp_path, keys=KEYS)
     async with open_app(options, mounted_in=FastAPI()) as app, httpx.AsyncClient(timeout=60) as client:
         assert (await client.get(f"{app.base_url}/models")).status_code == 401
@@ -37,7 +37,7 @@ async def test_its_guards_hold_below_the_path(tmp_path: Path) -> None:
         assert (await client.get(f"{app.base_url}/models", headers=known)).status_code == 200
 
 
-async def test_what_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -> None:
+async def test_a_failure_to_open_is_reported_and_retried(tmp_path: Path) -> None:
     (tmp_path / "threads.sqlite").mkdir()
     async with open_app(without_page(tmp_path), mounted_in=FastAPI()) as app, httpx.AsyncClient(timeout=60) as client:
         refused = await client.get(f"{app.url}/health")
@@ -49,7 +49,7 @@ async def test_what_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_page_works_below_the_path(serve: Serve, open_chat: Open) -> None:
+def test_the_page_of_a_mounted_app_works_below_its_path(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(mounted_in=FastAPI()), wait=False)
     chat.page.goto(f"{chat.app.url}/")
     chat.ready()

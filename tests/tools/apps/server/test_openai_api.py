@@ -1,4 +1,4 @@
-"""The endpoint that clients of OpenAI's API speak, by its official client, by LangChain's, and by bare HTTP."""
+"""The OpenAI-compatible endpoint, by the official client, LangChain's, and plain HTTP."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def wanted(**fields: Any) -> dict[str, Any]:
 
 
 def cited_as_ask(message: Any, found: Any) -> None:
-    """Compare with what `hopgraph ask --json` prints, and look each offset up in the text."""
+    """Compare citations with those of `hopgraph ask --json`, and check their offsets in the text."""
     expected = asked()
     assert found["answer"] == expected["answer"] == "Guadalajara"
     assert found["citations"] == expected["citations"]
@@ -61,7 +61,7 @@ def cited_as_ask(message: Any, found: Any) -> None:
         assert each["quote"] == citation["quote"]
 
 
-async def test_it_lists_the_methods_as_models(client: openai.AsyncOpenAI) -> None:
+async def test_the_methods_are_listed_as_models(client: openai.AsyncOpenAI) -> None:
     listed = [model.id async for model in client.models.list()]
     assert listed == [*model_names(), "task"]
     assert set(listed) - {"auto", "task"} <= METHODS.keys()
@@ -107,8 +107,8 @@ async def test_a_stream_gives_the_same_with_its_steps_first(client: openai.Async
     assert len({chunk.id for chunk in chunks}) == 1
 
 
-async def test_a_sentence_is_streamed_as_it_is_written(tmp_path: Path) -> None:
-    """The citations come after it; a system message is read by the last step alone."""
+async def test_a_sentence_answer_is_streamed_while_it_is_written(tmp_path: Path) -> None:
+    """The citations follow; only the last step sees the system message."""
     with OpenAIServer(RuleBasedModel()) as server:
         settings = {"model": f"openai:any?base_url={server.base_url}", "answer_type": "sentence"}
         async with (
@@ -127,7 +127,7 @@ async def test_a_sentence_is_streamed_as_it_is_written(tmp_path: Path) -> None:
     assert styled == {"migres/write_sentence"}
 
 
-async def test_a_stream_has_no_usage_that_was_not_asked_for(app: WebApp) -> None:
+async def test_a_stream_has_usage_only_on_request(app: WebApp) -> None:
     reply = await posted(app, wanted(stream=True))
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = [line.removeprefix("data: ") for line in reply.text.splitlines() if line]
@@ -135,7 +135,7 @@ async def test_a_stream_has_no_usage_that_was_not_asked_for(app: WebApp) -> None
     assert all("usage" not in json.loads(event) for event in events[:-1])
 
 
-async def test_langchain_works_on_it(app: WebApp) -> None:
+async def test_langchains_client_works(app: WebApp) -> None:
     given: Any = {"base_url": app.base_url, "api_key": "none", "model": "migres", "timeout": 120}
     model = ChatOpenAI(**given)
     reply = await model.ainvoke(QUESTION)
@@ -147,7 +147,7 @@ async def test_langchain_works_on_it(app: WebApp) -> None:
     assert told["messages"][-1].text == reply.text
 
 
-async def test_a_follow_up_is_read_with_what_the_client_sends(client: openai.AsyncOpenAI) -> None:
+async def test_a_follow_up_uses_the_messages_of_the_request(client: openai.AsyncOpenAI) -> None:
     first = await client.chat.completions.create(model="auto", messages=GUERNICA)
     said: Any = {"role": "assistant", "content": first.choices[0].message.content}
     then: Any = {"role": "user", "content": [{"type": "text", "text": "Where was he born?"}]}
@@ -157,14 +157,14 @@ async def test_a_follow_up_is_read_with_what_the_client_sends(client: openai.Asy
     assert alone.hopgraph["answer"] != "Málaga"
 
 
-async def test_what_a_client_leaves_null_is_left_out(app: WebApp) -> None:
+async def test_null_fields_count_as_missing(app: WebApp) -> None:
     parts = [{"type": "text", "text": None}, {"text": "Who painted Guernica?"}]
     null = {"n": None, "stream": None, "stream_options": {"include_usage": None}, "tool_choice": None}
     reply = await posted(app, wanted(messages=[{"role": "user", "content": parts}], **null))
     assert reply.status_code == 200
 
 
-async def test_what_other_models_take_is_taken(client: openai.AsyncOpenAI) -> None:
+async def test_parameters_of_other_models_are_accepted(client: openai.AsyncOpenAI) -> None:
     tool: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     system: Any = {"role": "system", "content": "Answer as a pirate. " * 50}
     later: Any = {"role": "developer", "content": "Be brief."}
@@ -183,7 +183,7 @@ async def test_what_other_models_take_is_taken(client: openai.AsyncOpenAI) -> No
     assert "pirate" not in completion.choices[0].message.reasoning_content
 
 
-async def test_settings_of_a_method_are_taken(client: openai.AsyncOpenAI) -> None:
+async def test_settings_of_a_method_are_applied(client: openai.AsyncOpenAI) -> None:
     completion: Any = await client.chat.completions.create(
         model="migres", messages=ASK, extra_body={"hopgraph": {"max_iterations": 1}}
     )
@@ -191,7 +191,7 @@ async def test_settings_of_a_method_are_taken(client: openai.AsyncOpenAI) -> Non
     assert completion.hopgraph["usage"]["iterations"] == 1
 
 
-async def test_a_budget_that_ends_a_run_is_told(client: openai.AsyncOpenAI) -> None:
+async def test_a_budget_that_ends_a_run_is_reported(client: openai.AsyncOpenAI) -> None:
     completion: Any = await client.chat.completions.create(
         model="migres", messages=ASK, extra_body={"hopgraph": {"max_llm_calls": 2}}
     )
@@ -224,7 +224,7 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_cannot_be_done_is_refused(
+async def test_unsupported_requests_are_refused(
     app: WebApp, fields: dict[str, Any], status: int, said: str, stream: bool
 ) -> None:
     reply = await posted(app, wanted(**fields, stream=stream))
@@ -256,7 +256,7 @@ async def test_hostile_bodies_are_refused(app: WebApp, name: str) -> None:
     assert len(reply.text) < 1000
 
 
-async def test_a_message_that_is_no_question_is_told(app: WebApp) -> None:
+async def test_an_unreadable_message_gets_a_plain_reply(app: WebApp) -> None:
     reply = await posted(app, wanted(messages=[{"role": "user", "content": "x" * 500_000}]))
     message = reply.json()["choices"][0]["message"]
     assert message["content"].startswith("I cannot read this message")
@@ -264,13 +264,13 @@ async def test_a_message_that_is_no_question_is_told(app: WebApp) -> None:
     assert len(reply.text) < 2000
 
 
-async def test_of_very_many_messages_the_last_are_read(app: WebApp) -> None:
+async def test_only_the_last_of_very_many_messages_are_read(app: WebApp) -> None:
     many = [{"role": "user", "content": f"Who painted picture {number}?"} for number in range(20_000)]
     reply = await posted(app, wanted(messages=[*many, *GUERNICA], hopgraph={"history_turns": 0}))
     assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
 
 
-async def test_markup_and_surrogates_of_a_model_come_out_as_text(tmp_path: Path) -> None:
+async def test_markup_and_surrogates_from_a_model_are_returned_as_text(tmp_path: Path) -> None:
     def reply(role: str, _: Any) -> str:
         return json.dumps({"answer": "<img src=x onerror=alert(1)> ![a](http://evil/)\ud83d", "explanation": "\ud83d"})
 
@@ -284,7 +284,7 @@ async def test_markup_and_surrogates_of_a_model_come_out_as_text(tmp_path: Path)
     assert "[DONE]" in streamed.text
 
 
-async def test_a_model_that_fails_is_told_in_one_line_without_keys(
+async def test_a_model_error_is_reported_in_one_line_without_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)
@@ -308,7 +308,7 @@ async def test_a_model_that_fails_is_told_in_one_line_without_keys(
 
 
 @pytest.mark.parametrize("method", ["direct", "one_step"])
-async def test_a_stream_whose_first_model_call_fails_has_that_status(
+async def test_a_stream_whose_first_model_call_fails_has_its_status(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)  # a busy machine needs longer
@@ -322,7 +322,7 @@ async def test_a_stream_whose_first_model_call_fails_has_that_status(
     assert reply.headers["x-should-retry"] == "false"
 
 
-async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> None:
+async def test_the_client_raises_an_error_late_in_a_stream(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("migres/decide", ErrorStatus(500, "out of memory"))
         options = by_model(server, tmp_path)
@@ -343,7 +343,7 @@ async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> Non
     assert seen >= 2  # so that it had begun
 
 
-def test_an_earlier_reply_is_read_back() -> None:
+def test_an_earlier_reply_is_understood() -> None:
     def read(text: str) -> Any:
         messages = [*GUERNICA, {"role": "assistant", "content": text}, *GUERNICA]
         return read_request(json.dumps(wanted(messages=messages)).encode()).conversation()[1].additional_kwargs
@@ -369,7 +369,7 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_client_that_goes_away_ends_its_turn_and_frees_its_place(tmp_path: Path, stream: bool) -> None:
+async def test_a_disconnect_ends_the_turn_and_frees_its_slot(tmp_path: Path, stream: bool) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/read", Slow(60))
         server.fail_when("one_step/answer", Slow(60))
@@ -386,7 +386,7 @@ async def test_a_client_that_goes_away_ends_its_turn_and_frees_its_place(tmp_pat
 
 
 @pytest.mark.slow
-async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:
+async def test_excess_requests_are_refused_and_retried_by_the_client(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold()
         options = by_model(server, tmp_path, max_running=1, max_waiting=0)
@@ -420,7 +420,7 @@ ASSISTANT: Pablo Picasso [1]
 </chat_history>"""
 
 
-async def test_what_a_chat_app_asks_for_itself_is_not_looked_up(app: WebApp) -> None:
+async def test_tasks_of_a_chat_app_run_no_search(app: WebApp) -> None:
     for stream in (False, True):
         reply = await posted(app, wanted(messages=[{"role": "user", "content": TITLE}], stream=stream))
         events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
@@ -432,7 +432,7 @@ async def test_what_a_chat_app_asks_for_itself_is_not_looked_up(app: WebApp) -> 
         assert json.loads(said) == {"title": "Who painted Guernica?"}
 
 
-async def test_a_title_is_asked_for_in_a_system_message_or_of_the_model_for_tasks(app: WebApp) -> None:
+async def test_titles_can_be_requested_by_system_message_or_task_model(app: WebApp) -> None:
     instruction = {"role": "system", "content": "Please generate a concise title for the conversation.\n\n||>Title:"}
     said = {"role": "user", "content": 'User:\n"Who painted Guernica?"\nAI:\n"Pablo Picasso"'}
     both = {"role": "system", "content": f"{instruction['content']}\n{said['content']}"}
@@ -450,7 +450,7 @@ async def test_a_title_is_asked_for_in_a_system_message_or_of_the_model_for_task
     assert reply.json()["usage"]["total_tokens"] == 0
 
 
-def test_offsets_are_those_of_the_marks_whatever_the_answer_holds() -> None:
+def test_citation_offsets_match_the_marks_in_any_answer() -> None:
     def citation(key: str) -> Citation:
         return Citation(passage_id=key, title=key, quote="q", start=0, end=1, kind="passage")
 

@@ -1,4 +1,4 @@
-"""What an operator sees: a line of the log for each question, counters, health, and the description of `/v1`."""
+"""The operator's view: a log line per question, counters, health, and the OpenAPI schema of `/v1`."""
 
 import logging
 import re
@@ -33,7 +33,7 @@ async def app(tmp_path: Path, model: OpenAIServer) -> AsyncIterator[WebApp]:
         yield opened
 
 
-async def test_a_question_is_one_line_without_its_text(
+async def test_a_question_is_logged_in_one_line_without_its_text(
     app: WebApp, model: OpenAIServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "hopgraph.questions")
@@ -58,7 +58,7 @@ async def test_a_question_is_one_line_without_its_text(
     assert KEY not in caplog.text
 
 
-async def test_counters_tell_outcomes_apart(app: WebApp, model: OpenAIServer) -> None:
+async def test_counters_distinguish_outcomes(app: WebApp, model: OpenAIServer) -> None:
     await sent(app, "POST", "/v1/chat/completions", json=ASK)
     model.fail_next(server_error())
     await sent(app, "POST", "/v1/chat/completions", json=ASK)
@@ -80,7 +80,7 @@ async def test_counters_tell_outcomes_apart(app: WebApp, model: OpenAIServer) ->
         ("the index", {"models": "ok", "index": "failed"}),
     ],
 )
-async def test_health_tells_models_and_index_apart(
+async def test_health_distinguishes_models_and_index(
     tmp_path: Path, model: OpenAIServer, monkeypatch: pytest.MonkeyPatch, broken: str, statuses: dict[str, str]
 ) -> None:
     settings: dict[str, Any] = {"model": f"openai:any?base_url={model.base_url}"}
@@ -97,7 +97,7 @@ async def test_health_tells_models_and_index_apart(
     assert (ready.status_code, ready.json()) == (200 if broken == "nothing" else 503, whole)
 
 
-async def test_the_description_of_v1_stands_alone(app: WebApp) -> None:
+async def test_the_openapi_schema_of_v1_is_self_contained(app: WebApp) -> None:
     described = (await sent(app, "GET", "/v1/openapi.json")).json()
     body = described["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert {"model", "messages", "stream", "hopgraph"} <= body["properties"].keys()

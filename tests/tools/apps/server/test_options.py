@@ -1,4 +1,4 @@
-"""What the app is started with, as it is given and as the environment says."""
+"""The app's options, given directly or by environment variables."""
 
 from pathlib import Path
 
@@ -45,9 +45,7 @@ def test_keys_are_read_with_their_users(monkeypatch: pytest.MonkeyPatch, given: 
         (f"ann={ANN},{ANN}", "entry 2 repeats an earlier key"),
     ],
 )
-def test_keys_that_could_not_work_are_refused_and_not_repeated(
-    monkeypatch: pytest.MonkeyPatch, given: str, said: str
-) -> None:
+def test_invalid_keys_are_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch, given: str, said: str) -> None:
     monkeypatch.setenv("HOPGRAPH_API_KEY", given)
     with pytest.raises(SettingsError, match=f"HOPGRAPH_API_KEY: {said}") as refused:
         keys_from_environment()
@@ -63,7 +61,7 @@ def test_names_and_origins_are_read_from_lists(monkeypatch: pytest.MonkeyPatch) 
     assert serving_options().origins == origins_from_environment()
 
 
-def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_threads_and_documents_are_in_the_same_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for given in ("~/kept/x.sqlite", Path("~/kept/x.sqlite"), tmp_path / "kept" / "x.sqlite"):
@@ -88,7 +86,7 @@ def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.M
         ("auto", "react", "auto"),
     ],
 )
-async def test_auto_stands_for_the_method_that_the_app_was_started_with(
+async def test_auto_is_the_method_that_the_app_was_started_with(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str | None, environment: str, method: str
 ) -> None:
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", environment)
@@ -102,7 +100,7 @@ async def test_auto_stands_for_the_method_that_the_app_was_started_with(
 
 
 @pytest.mark.parametrize("name", ["nothing", "gold_passages", "own.py"])
-async def test_a_method_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+async def test_an_unknown_method_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", name)
     with pytest.raises(SettingsError, match=f"method '{name}' is unknown; available: auto, migres"):
         async with open_service(ServingOptions(threads=tmp_path / "threads.sqlite")):

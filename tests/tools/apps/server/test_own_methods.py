@@ -1,4 +1,4 @@
-"""A method that the owner named by its place: callers have it by its name, and can name no place themselves."""
+"""Custom methods by path are for the owner only; callers use them by name."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Places of code that must not run."""
+    """Paths of code that must not run."""
     (tmp_path / "evil.py").write_text(EVIL, "utf-8")
     monkeypatch.chdir(tmp_path)
     yield ["evil.py", str(tmp_path / "evil.py"), "evil:graph", "evil.py:graph", "hopgraph.graphs.migres:graph"]
@@ -53,7 +53,7 @@ def asked(model: str) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": "Who?"}]}
 
 
-async def test_callers_have_it_by_its_name(app: WebApp) -> None:
+async def test_callers_use_a_custom_method_by_its_name(app: WebApp) -> None:
     async with httpx.AsyncClient(base_url=app.url, timeout=60) as http, Client(f"{app.url}/mcp") as tools:
         assert "plain" in [each["id"] for each in (await http.get("/v1/models")).json()["data"]]
         for model in ("auto", "plain"):
@@ -65,7 +65,7 @@ async def test_callers_have_it_by_its_name(app: WebApp) -> None:
     assert settings_for_method(settings, METHODS["plain"].Context).tone == "rude"
 
 
-async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(tmp_path: Path) -> None:
+async def test_a_custom_interrupt_is_answered_on_the_page_and_by_ag_ui(tmp_path: Path) -> None:
     (tmp_path / "asking.py").write_text(ASKING, "utf-8")
     find_method(str(tmp_path / "asking.py"))
     async with open_app(without_page(tmp_path, settings={"use_method": "asking"})) as app:
@@ -92,7 +92,7 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
             assert "pauses the run and needs a checkpointer" in refused.json()["error"]["message"]
 
 
-async def test_callers_can_name_no_place(app: WebApp, evil: list[str]) -> None:
+async def test_callers_cannot_name_code(app: WebApp, evil: list[str]) -> None:
     async with httpx.AsyncClient(base_url=app.url, timeout=60) as http, Client(f"{app.url}/mcp") as tools:
         for place in evil:
             assert (await http.post("/v1/chat/completions", json=asked(place))).status_code == 404
@@ -108,7 +108,7 @@ async def test_callers_can_name_no_place(app: WebApp, evil: list[str]) -> None:
                 await chat.graph.ainvoke({"messages": [("user", "Who?")]}, context=chat.Context(**given))
 
 
-def test_no_server_and_no_node_can_load_a_place() -> None:
+def test_neither_a_server_nor_a_node_loads_code() -> None:
     for folder in ("state", "nodes", "tools/apps/server", "tools/apps/runs"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
@@ -118,7 +118,7 @@ def test_no_server_and_no_node_can_load_a_place() -> None:
 
 
 @pytest.mark.long
-async def test_mcp_and_chat_offer_it(tmp_path: Path) -> None:
+async def test_mcp_and_chat_offer_a_custom_method(tmp_path: Path) -> None:
     place = tmp_path / "plain.py"
     place.write_text(PLAIN, "utf-8")
     command = ["-c", "from hopgraph.tools.apps.cli import script; script()", "mcp", "--method", str(place)]

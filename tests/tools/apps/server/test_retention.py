@@ -1,4 +1,4 @@
-"""What is kept of the users' questions, and for how long: the audit log, old conversations and old documents."""
+"""Retention of users' data: the audit log, old conversations and old documents."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def entries(path: Path) -> Sequence[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-async def test_the_audit_log_says_who_asked_what(tmp_path: Path) -> None:
+async def test_the_audit_log_records_users_and_questions(tmp_path: Path) -> None:
     file = tmp_path / "logs" / "audit.jsonl"
     options = without_page(
         tmp_path,
@@ -83,8 +83,8 @@ def test_the_audit_log_is_bounded_and_private(tmp_path: Path, monkeypatch: pytes
     assert entries(tmp_path / "audit.jsonl")[-1]["question"].startswith("199 ")
 
 
-async def test_a_log_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """At the start it is refused; later a question is answered, and a line says that it is missing."""
+async def test_an_unwritable_audit_log_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """At start-up it is refused; later, questions are answered and the gap is logged."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="name another file"):
         AuditLog(tmp_path / "file" / "audit.jsonl")
@@ -98,7 +98,7 @@ async def test_a_log_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCa
     assert "Traceback" not in caplog.text
 
 
-async def test_a_conversation_that_goes_on_while_old_ones_are_deleted_stays(
+async def test_a_conversation_in_use_survives_the_deletion_of_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_app(without_page(tmp_path, keys={ANN: "ann"})) as app:
@@ -125,7 +125,7 @@ async def test_a_conversation_that_goes_on_while_old_ones_are_deleted_stays(
 
 @pytest.mark.slow
 async def test_old_conversations_and_documents_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With their messages, turns and sets; younger ones stay, and so does one that is in use."""
+    """With their messages, turns and corpora; newer ones and those in use stay."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     monkeypatch.setattr(service, "_CLEANING_SECONDS", 0.1)
     monkeypatch.setattr(page, "UPLOAD_SECONDS", 12.0)
@@ -162,7 +162,7 @@ async def gone(threads: Any, thread: str) -> None:
 
 
 async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what a person says about a reply: in the conversation's export, and in the audit log."""
+    """With comments, in the conversation's export and in the audit log."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     file = tmp_path / "audit.jsonl"
     options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"}, audit_log=file)
@@ -188,13 +188,13 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "soon"])
-def test_days_that_are_none_are_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_retention_days_are_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_KEEP_DAYS", given)
     with pytest.raises(SettingsError, match=r"must be (above 0|a number of days)"):
         serving_options()
 
 
-def test_options_win_over_the_environment(
+def test_options_override_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOPGRAPH_KEEP_DAYS", "90")

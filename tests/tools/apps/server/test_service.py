@@ -1,4 +1,4 @@
-"""What a caller may choose, and what only who starts the app may."""
+"""Options of callers, and options of the owner only."""
 
 import logging
 import sqlite3
@@ -28,7 +28,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 @pytest.mark.parametrize("name", [*sorted(OPERATOR_SETTINGS), "prompt_decide", "prompt_route"])
-async def test_files_addresses_and_models_are_not_the_callers(service: Service, name: str) -> None:
+async def test_callers_cannot_choose_files_urls_or_models(service: Service, name: str) -> None:
     with pytest.raises(SettingsError, match=f"'{name}' can only be set by the operator of this server"):
         service.settings("migres", {name: "anything"})
 
@@ -44,8 +44,8 @@ async def test_limits_may_be_lowered_but_not_raised(service: Service) -> None:
     assert service.settings("migres", {"max_llm_calls": 11}, owner=True).max_llm_calls == 11
 
 
-async def test_where_the_owner_sets_no_limits_there_are_some(tmp_path: Path) -> None:
-    """He takes one away by setting it to none."""
+async def test_there_are_default_limits(tmp_path: Path) -> None:
+    """The owner removes a limit by setting it to none."""
     options = ServingOptions(settings={"max_tokens": None}, threads=tmp_path / "threads.sqlite")
     async with open_service(options) as opened:
         settings = opened.settings("tree_of_reviews", {})
@@ -56,7 +56,7 @@ async def test_where_the_owner_sets_no_limits_there_are_some(tmp_path: Path) -> 
                 opened.settings("migres", {name: asked})
 
 
-async def test_a_callers_settings_join_those_of_the_method(service: Service) -> None:
+async def test_a_callers_settings_are_merged_with_the_methods(service: Service) -> None:
     settings = service.settings("migres", {"max_iterations": 2})
     assert settings.methods["migres"] == {"max_iterations": 2, "top_k": 7}
     assert settings.use_method == "migres"
@@ -66,7 +66,7 @@ async def test_a_callers_settings_join_those_of_the_method(service: Service) -> 
         service.settings("gpt-9", {})
 
 
-async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
+async def test_an_answer_is_returned_even_if_its_cleanup_fails(
     service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def checkpoints() -> int:
@@ -90,6 +90,6 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
     assert await checkpoints() == 1, "the next turn does it"
 
 
-async def test_langgraph_sees_that_the_checkpointer_keeps_task_paths(tmp_path: Path) -> None:
+async def test_langgraph_detects_that_the_checkpointer_stores_task_paths(tmp_path: Path) -> None:
     async with open_threads(tmp_path / "threads.sqlite") as threads:
         assert "task_path" in signature(threads.saver.aput_writes).parameters

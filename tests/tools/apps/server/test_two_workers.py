@@ -1,4 +1,4 @@
-"""Two processes of `hopgraph chat` on one PostgreSQL server, under load: each thread is whole, and its user's alone."""
+"""Two processes of `hopgraph chat` on one PostgreSQL server under load: threads are consistent and private."""
 
 import asyncio
 import signal
@@ -36,7 +36,7 @@ async def ask(worker: ChatProcess, key: str, thread: str, said: Sequence[str]) -
 
 
 async def converse(workers: Sequence[ChatProcess], key: str) -> None:
-    """Ask one question after another, each of the other worker."""
+    """Ask questions in sequence, alternating between the workers."""
     said: list[str] = []
     for number, question in enumerate(QUESTIONS):
         marked = f"{question} ({USERS[key]})"
@@ -46,7 +46,7 @@ async def converse(workers: Sequence[ChatProcess], key: str) -> None:
         said += [marked, "what it said"]
 
 
-async def test_threads_are_whole_and_apart_and_outlive_a_worker(address: str, tmp_path: Path) -> None:
+async def test_threads_of_two_workers_are_consistent_and_survive_a_worker(address: str, tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=0.2) as model, ExitStack() as running:
         keys = ",".join(f"{name}={key}" for key, name in USERS.items())
         options = ("--threads", address, "--model", f"openai:m?base_url={model.base_url}")

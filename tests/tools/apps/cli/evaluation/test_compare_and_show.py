@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_compare_prints_and_writes(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_compare_prints_and_writes_tables(run: Run, folder: Path, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("a/report.md", "report.html", "REPORT.CSV")]
     options = [argument for name in files for argument in ("--out", name)]
     ran = run("compare", str(folder), *options, "--against", "migres", "--trec", str(tmp_path / "trec"))
@@ -56,7 +56,7 @@ def test_compare_prints_and_writes(run: Run, folder: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("with_figures", [True, False])
-def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
+def test_the_html_report_embeds_figures_and_links_to_trees(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_figures: bool
 ) -> None:
     if not with_figures:
@@ -100,7 +100,7 @@ def test_errors_are_one_line(run: Run, folder: Path, arguments: list[str], code:
     assert len(ran.err.splitlines()) == 1
 
 
-def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
+def test_show_prints_the_steps_and_the_tree(run: Run, folder: Path) -> None:
     asked = RunReader(folder).questions()[0]
     for method, step in (("tor", "review"), ("migres", "extract"), ("ra_isf", "judge"), ("one_step", "search")):
         ran = run("show", str(folder), asked.id, "--method", method)
@@ -117,7 +117,7 @@ def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
     assert "The run" in run("show", str(folder), "1", "--method", "tor").out
 
 
-def test_the_record_can_be_drawn(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_shown_record_can_be_drawn(run: Run, folder: Path, tmp_path: Path) -> None:
     asked = RunReader(folder).questions()[0]
     ran = run("show", str(folder), asked.id, "--method", "tor", "--json")
     record = json.loads(ran.out)
@@ -131,7 +131,7 @@ def test_the_record_can_be_drawn(run: Run, folder: Path, tmp_path: Path) -> None
     assert asked.question in drawn.out
 
 
-def test_a_failure_and_missing_steps_are_told(run: Run, tmp_path: Path) -> None:
+def test_show_reports_a_failure_and_missing_steps(run: Run, tmp_path: Path) -> None:
     questions = [question("q1", "Ann"), question("q2", "\x1b[31mBea")]
     write_run(tmp_path / "r", questions, [failed("migres", "q1"), outcome("migres", "q2", "Bea")], {"migres": {}})
     lost = run("show", str(tmp_path / "r"), "q1")

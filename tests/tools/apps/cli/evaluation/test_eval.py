@@ -1,4 +1,4 @@
-"""`hopgraph eval` as a user runs it: results, resuming, interrupting, and errors of one line."""
+"""`hopgraph eval`: results, resuming, interrupting, and one-line errors."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def evaluate(out: Path, *more: str, methods: str = "one_step,migres") -> list[st
     return ["eval", str(SAMPLE), "--methods", methods, "--out", str(out), "--limit", "3", *more]
 
 
-def test_it_scores_and_the_same_command_again_goes_on(run: Run, tmp_path: Path) -> None:
+def test_eval_scores_and_the_same_command_resumes(run: Run, tmp_path: Path) -> None:
     ran = run(*evaluate(tmp_path / "run"))
     assert ran.code == 0, ran.err
     head, label, columns, *rows = ran.out.splitlines()
@@ -93,7 +93,7 @@ def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
     assert "--add-contexts adds to a local index" in refused.err
 
 
-def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_printed_as_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_tables, "_LINE_SECONDS", 0.01)
     shown = io.StringIO()
     with run_tables.run_progress(Console(file=shown), RunTally(total=1200, finished=34)):
@@ -135,7 +135,7 @@ def test_a_corpus_without_any_gold_passage_is_refused(
         assert RunReader(out).manifest.corpus.gold_by == gold_by
 
 
-def test_of_all_methods_the_one_that_needs_gold_passages_is_left_out(tmp_path: Path) -> None:
+def test_all_methods_exclude_the_one_that_needs_gold_passages(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"question": "Who painted Guernica?", "answer": "Picasso"}\n')
     methods = {name: METHODS[name].Context() for name in ("one_step", "gold_passages")}
@@ -178,7 +178,7 @@ def test_errors_are_one_line(run: Run, tmp_path: Path, more: list[str], methods:
 
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
-    """Press Ctrl-C once; gives standard error, and where every thread stood if the process does not end."""
+    """Press Ctrl-C once; return standard error, with all threads' stacks if the process does not end."""
     process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=PATIENCE)[1]
@@ -203,7 +203,7 @@ def test_an_interrupted_run_says_how_to_resume(
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_questions_and_the_same_command_resumes(script: list[str], tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=0.2) as server:
         out = tmp_path / "run"
         model = ["--model", f"openai:any?base_url={server.base_url}", "--concurrency", "1"]

@@ -1,4 +1,4 @@
-"""`hopgraph eval --oracle`: steps answered from the gold annotations, what each costs, and the first wrong one."""
+"""`hopgraph eval --oracle`: steps answered from gold annotations, the loss of each, and the first wrong one."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ def passages(number: int) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions of two hops, in MuSiQue's form, each with its passages and those of the next film."""
+    """Two-hop questions in MuSiQue's format, each with its passages and the next film's."""
     records: list[dict[str, Any]] = []
     for number in range(FILMS):
         shown = [*passages(number), *passages((number + 1) % FILMS)]
@@ -57,7 +57,7 @@ def first_wrong(out: Path) -> Counter[str | None]:
 
 
 @pytest.mark.slow
-def test_errors_that_are_planted_in_one_role_are_found(run: Run, films: Path, tmp_path: Path) -> None:
+def test_errors_planted_in_one_role_are_found(run: Run, films: Path, tmp_path: Path) -> None:
     cases, found = 0, 0
     for role in ("migres/extract", "genground/ground", "tree_of_reviews/review"):
         out = tmp_path / role.replace("/", "-")
@@ -70,7 +70,7 @@ def test_errors_that_are_planted_in_one_role_are_found(run: Run, films: Path, tm
     assert found / cases >= 0.95
 
 
-def test_a_played_step_is_paid_for_alone_and_its_cost_is_shown(run: Run, films: Path, tmp_path: Path) -> None:
+def test_an_oracle_run_reuses_earlier_replies_and_its_loss_is_shown(run: Run, films: Path, tmp_path: Path) -> None:
     command = evaluate(films, tmp_path / "run", "migres/decide", "--limit", "8", "--oracle", "decide")
     ran = run(*command)
     assert ran.code == 0, ran.err
@@ -88,7 +88,7 @@ def test_a_played_step_is_paid_for_alone_and_its_cost_is_shown(run: Run, films: 
     assert "migres/decide" in run("compare", str(tmp_path / "run")).out
 
 
-def test_show_names_the_first_wrong_step(run: Run, films: Path, tmp_path: Path) -> None:
+def test_show_marks_the_first_wrong_step(run: Run, films: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert run(*evaluate(films, out, "migres/decide", "--limit", "4", "--oracle", "decide", error=1.0)).code == 0
     wrong = next(each["id"] for each in RunReader(out).latest("migres").values() if each["answer"] != "Townville0")
@@ -99,7 +99,7 @@ def test_show_names_the_first_wrong_step(run: Run, films: Path, tmp_path: Path) 
     assert json.loads(right.out)["evaluation"]["first_wrong_step"] is None
 
 
-def test_what_no_single_step_repairs_has_no_first_wrong_step(tmp_path: Path) -> None:
+def test_there_is_no_first_wrong_step_if_no_single_step_fixes_the_answer(tmp_path: Path) -> None:
     asked = [question("q1", "Ann"), question("q2", "Bea"), question("q3", "Cid")]
 
     def run_of(folder: str, *answers: str) -> RunReader:
@@ -120,7 +120,7 @@ def test_what_no_single_step_repairs_has_no_first_wrong_step(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("steps", ["decid", "use_tools", ","])
-def test_a_step_that_nobody_can_play_is_refused(run: Run, films: Path, tmp_path: Path, steps: str) -> None:
+def test_a_step_that_the_oracle_cannot_answer_is_refused(run: Run, films: Path, tmp_path: Path, steps: str) -> None:
     ran = run("eval", str(films), "--methods", "migres,agent", "--out", str(tmp_path / "run"), "--oracle", steps)
     assert ran.code == 2
     assert "--oracle" in ran.err

@@ -1,4 +1,4 @@
-"""The directory of a run: what is finished stays, what was cut off is mended, what changed is refused."""
+"""The directory of a run: finished questions stay, partial lines are repaired, changes are refused."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ def outcome(name: str, answer: str = "Ann", **fields: Any) -> Outcome:
     return evaluation_runs.outcome(name, answer, method="migres", **fields)
 
 
-def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> None:
+def test_a_finished_question_is_stored_immediately_with_its_steps(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run", manifest(), QUESTIONS) as run:
         run.add(outcome("q1"), compress_record({"trace": ["\ud800 odd"]}))
         run.add(outcome("q2"), None)
@@ -69,7 +69,7 @@ def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])
-def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, cut: int) -> None:
+def test_a_partial_last_line_is_truncated(tmp_path: Path, cut: int) -> None:
     folder = tmp_path / "run"
     with RunWriter(folder, manifest(), QUESTIONS) as run:
         run.add(outcome("q1"), compress_record({"trace": [1]}))
@@ -85,7 +85,7 @@ def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, cut: int) -> N
     assert [RunReader(folder).trace(each) for each in latest.values()] == [{"trace": [1]}, {"trace": [3]}]
 
 
-def test_a_question_that_was_tried_again_counts_as_it_ended_last(tmp_path: Path) -> None:
+def test_the_last_outcome_of_a_retried_question_counts(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(), QUESTIONS) as run:
         run.add(outcome("q1", "", error="down"), None)
         assert run.finished == {OutcomeKey("migres", "q1", 0): True}
@@ -94,7 +94,7 @@ def test_a_question_that_was_tried_again_counts_as_it_ended_last(tmp_path: Path)
     assert [each["answer"] for each in RunReader(tmp_path).latest("migres").values()] == ["Ann"]
 
 
-def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+def test_a_damaged_line_in_the_middle_is_reported(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(), QUESTIONS) as run:
         run.add(outcome("q1"), None)
     with (tmp_path / "results" / "migres.jsonl").open("ab") as file:
@@ -103,7 +103,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
         RunWriter(tmp_path, manifest(), QUESTIONS)
 
 
-def test_a_changed_setting_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_changed_setting_is_refused(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(max_iterations=5), QUESTIONS):
         pass
     with pytest.raises(RunError, match=r"other settings: methods\.migres\.max_iterations was 5, is now 3"):
@@ -135,14 +135,14 @@ def test_a_method_may_be_added(tmp_path: Path) -> None:
         assert list(run.manifest.methods) == ["migres", "direct"]
 
 
-def test_keys_do_not_get_into_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_contains_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret1234567")
     with RunWriter(tmp_path, manifest(model="openai:x?base_url=http://me:sk-verysecret1234567@host/v1"), QUESTIONS):
         pass
     assert "verysecret" not in (tmp_path / "manifest.json").read_text()
 
 
-def test_two_writers_and_foreign_folders_are_refused(tmp_path: Path) -> None:
+def test_a_second_writer_and_other_folders_are_refused(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run", manifest(), QUESTIONS), pytest.raises(RunError, match="another evaluation is"):
         RunWriter(tmp_path / "run", manifest(), QUESTIONS)
     (tmp_path / "mine").mkdir()
@@ -155,7 +155,7 @@ def test_two_writers_and_foreign_folders_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [None, {"methods": 3}, {"methods": None}, {"methods": {"one_step": []}}])
-def test_a_damaged_manifest_is_one_line(tmp_path: Path, damage: dict[str, Any] | None) -> None:
+def test_a_damaged_manifest_is_reported_in_one_line(tmp_path: Path, damage: dict[str, Any] | None) -> None:
     whole = json.loads(manifest().model_dump_json())
     (tmp_path / "manifest.json").write_text(json.dumps({**whole, **damage} if damage else {"format_version": 2}))
     with pytest.raises(RunError, match="cannot be used") as error:

@@ -1,4 +1,4 @@
-"""What fails in a run: a refused key stops it, an outage is waited for, a bad question fails alone, and all is told."""
+"""Failures in a run: a refused key stops it, an outage is waited for, and a bad question fails alone."""
 
 import json
 import random
@@ -47,7 +47,7 @@ def question(number: int, text: str = "") -> str:
 
 
 def written(folder: Path, count: int, *extra: str) -> Path:
-    """Write a data set: further lines as they are, then so many questions."""
+    """Write a data set: the given lines, then this many questions."""
     path = folder / "questions.jsonl"
     path.write_text("\n".join([*extra, *map(question, range(count))]), encoding="utf-8")
     return path
@@ -60,7 +60,7 @@ def command(data: Path, out: Path, server: OpenAIServer, *more: str, methods: st
 
 
 def answers(out: Path, method: str = "direct") -> dict[str, str]:
-    """The answer of each question that did not fail."""
+    """Return the answer of each question that did not fail."""
     return {each["id"]: each["answer"] for each in RunReader(out).latest(method).values() if not each["error"]}
 
 
@@ -69,7 +69,7 @@ def right(*numbers: int) -> dict[str, str]:
 
 
 class After:
-    """Picks every request after the first so many, and counts what it picked."""
+    """Selects every request after a number of them, and counts those selected."""
 
     def __init__(self, passing: int) -> None:
         self.passing, self.seen, self.picked = passing, 0, 0
@@ -89,7 +89,7 @@ def check_refusal(
     methods: str = "direct",
     count: int = 60,
 ) -> int:
-    """Refuse all requests from the middle of a run on; gives how many were sent after that."""
+    """Refuse all requests from the middle of a run on; return the number of later requests."""
     data, out, refused = written(folder, count), folder / "run", After(count * AT_ONCE[methods] // 2)
     at_once = CONCURRENCY * AT_ONCE[methods]
     server.fail_when(refused, ErrorStatus(status, "no such key or model"))
@@ -109,7 +109,7 @@ def check_refusal(
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_before_its_first_answer_keeps_no_folder(
+def test_a_run_that_fails_before_its_first_answer_leaves_no_folder(
     run: Run, server: OpenAIServer, tmp_path: Path
 ) -> None:
     data, out = written(tmp_path, 30), tmp_path / "runs" / "first"
@@ -152,7 +152,7 @@ def test_a_refusal_stops_calls_that_wait_for_their_turn(run: Run, server: OpenAI
 
 
 def check_outage(run: Run, folder: Path, count: int, seconds: float, *more: str) -> Any:
-    """Stop the server in the middle of a run, and start it again at the same address."""
+    """Stop the server in the middle of a run, and restart it at the same address."""
     server, again = model_server(), list[OpenAIServer]()
 
     def restart() -> None:
@@ -176,13 +176,13 @@ def check_outage(run: Run, folder: Path, count: int, seconds: float, *more: str)
 
 
 @pytest.mark.slow
-def test_an_outage_is_waited_for(run: Run, tmp_path: Path) -> None:
+def test_a_run_waits_for_an_outage_to_end(run: Run, tmp_path: Path) -> None:
     ran = check_outage(run, tmp_path, 30, 0.5, *FIRST_FAILS)
     assert "(waiting up to 300 s, see --max-outage)" in " ".join(ran.err.split())
 
 
 def check_faults(run: Run, server: OpenAIServer, folder: Path, count: int, *more: str) -> None:
-    """Fail 30 % of the requests in all ways that a retry can help; the answers are what they are without."""
+    """Check that the answers are the same if 30 % of the requests fail in ways that a retry fixes."""
     chance = random.Random(5)
     kinds = [
         *(faults.rate_limited(0.01), faults.server_error(), faults.server_error(503, html=True)),
@@ -202,11 +202,11 @@ def check_faults(run: Run, server: OpenAIServer, folder: Path, count: int, *more
 
 
 @pytest.mark.slow
-def test_faults_are_waited_for_even_without_retries(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_run_waits_for_faults_even_without_retries(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     check_faults(run, server, tmp_path, 30, *FIRST_FAILS)
 
 
-def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
+def test_repeated_identical_errors_stop_the_run(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     data, out, failing = written(tmp_path, 48), tmp_path / "run", After(10)
     server.fail_when(failing, faults.server_error(503))
     ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
@@ -216,7 +216,7 @@ def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: Open
     assert len(answers(out)) == 10
 
 
-def test_a_question_that_fails_is_told_and_scored_both_ways(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_failed_question_is_reported_and_scored_both_ways(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     data, out = written(tmp_path, 10), tmp_path / "run"
     server.fail_when(lambda request: "number 3?" in json.dumps(request.body), faults.server_error())
     ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0.1"))
@@ -243,7 +243,7 @@ def test_a_question_that_fails_is_told_and_scored_both_ways(run: Run, server: Op
 
 
 @pytest.mark.parametrize("methods", ["direct", "direct,cot"])
-def test_a_run_whose_questions_all_fail_says_why_and_is_resumed(
+def test_a_run_whose_questions_all_fail_says_why_and_can_be_resumed(
     run: Run, server: OpenAIServer, tmp_path: Path, methods: str
 ) -> None:
     data, out, told = written(tmp_path, 3), tmp_path / "run", "This model's maximum context length is 512 tokens"
@@ -261,7 +261,9 @@ def test_a_run_whose_questions_all_fail_says_why_and_is_resumed(
     assert answers(out) == right(*range(3))
 
 
-def test_the_exit_code_tells_a_limit_from_unusable_replies(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
+def test_the_exit_code_distinguishes_a_limit_from_unusable_replies(
+    run: Run, server: OpenAIServer, tmp_path: Path
+) -> None:
     data = written(tmp_path, 12)
     limited = run(*command(data, tmp_path / "limited", server, "--max-calls", "3"))
     assert (limited.code, "--max-calls 3" in limited.err) == (4, True)

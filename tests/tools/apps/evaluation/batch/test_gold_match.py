@@ -1,4 +1,4 @@
-"""Gold passages are looked for in the corpus by id, title and text before anything is asked."""
+"""Gold passages are matched in the corpus by id, title and text before a run."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def asked(city: str) -> EvalQuestion:
         ([("p0", "Elsewhere", "Something else.")], "none", 0),
     ],
 )
-def test_gold_is_matched_by_what_the_corpus_has_most_of(
+def test_gold_is_matched_by_the_field_with_the_most_matches(
     passages: list[tuple[str, str, str]], by: str, found: int, tmp_path: Path
 ) -> None:
     spec = corpus(tmp_path, *passages)
@@ -64,7 +64,7 @@ def test_gold_is_matched_by_what_the_corpus_has_most_of(
     assert match.questions == questions
 
 
-def test_gold_that_is_matched_by_text_has_the_ids_of_the_corpus(tmp_path: Path) -> None:
+def test_gold_matched_by_text_gets_the_ids_of_the_corpus(tmp_path: Path) -> None:
     spec = corpus(tmp_path, *((f"p{n}", "", f" {text_of(city).upper()}\n") for n, city in enumerate(CITIES)))
     match = match_gold([asked(city) for city in CITIES], resolve_retriever(spec), spec)
     assert (match.by, match.found, match.sought) == ("ids", 4, 4)
@@ -74,7 +74,7 @@ def test_gold_that_is_matched_by_text_has_the_ids_of_the_corpus(tmp_path: Path) 
     assert third.gold_titles == ("Nagaoka",)
 
 
-def test_an_index_elsewhere_is_searched() -> None:
+def test_gold_is_matched_in_the_sample_corpus() -> None:
     known = ContextPassage("own", "Pan's Labyrinth", "Pan's Labyrinth is a film.")
     question = EvalQuestion("q", "?", ("x",), gold=("own",), gold_titles=(known.title,), contexts=(known,))
     match = match_gold([question], resolve_retriever("sample"), "sample")
@@ -91,7 +91,7 @@ def beir(folder: Path, *judged: str) -> Path:
     return folder
 
 
-def test_few_gold_passages_are_told_before_the_run_and_in_every_table(
+def test_missing_gold_passages_are_reported_before_the_run_and_in_every_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = corpus(tmp_path, ("doc1", "A", "Guillermo del Toro directed the film."), ("p2", "B", "Beta."))
@@ -107,7 +107,7 @@ def test_few_gold_passages_are_told_before_the_run_and_in_every_table(
     assert all(told in table.note for table in made)
 
 
-def test_a_whole_corpus_is_not_told_of(tmp_path: Path) -> None:
+def test_nothing_is_reported_if_no_gold_passage_is_missing(tmp_path: Path) -> None:
     run_eval(EvalOptions(SAMPLE, "one_step", tmp_path / "run", limit=2))
     manifest = RunReader(tmp_path / "run").manifest
     assert manifest.corpus.gold_sought

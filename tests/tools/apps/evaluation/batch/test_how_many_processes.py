@@ -1,4 +1,4 @@
-"""How many processes answer where nobody says so."""
+"""The default number of processes."""
 
 import os
 from typing import Any
@@ -26,19 +26,21 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     ("concurrency", "questions", "processes"),
     [(1, MANY, 1), (31, MANY, 1), (32, MANY, 2), (64, MANY, 4), (1000, MANY, 8), (64, 0, 1), (64, 40, 2)],
 )
-def test_one_for_each_sixteen_questions_up_to_the_cores(concurrency: int, questions: int, processes: int) -> None:
+def test_one_process_per_sixteen_questions_up_to_the_number_of_cores(
+    concurrency: int, questions: int, processes: int
+) -> None:
     models = {"migres/decide": "openai:other?base_url=http://127.0.0.1:1/v1"}
     for settings in (SERVED, SERVED.model_copy(update={"models": models})):
         assert choose_process_count({"migres": settings}, concurrency, questions) == processes
 
 
 @pytest.mark.parametrize(("calls", "processes"), [(40, 2), (1, 1)])
-def test_no_more_than_the_calls_that_may_be_under_way_keep_busy(calls: int, processes: int) -> None:
+def test_concurrent_calls_limit_the_number_of_processes(calls: int, processes: int) -> None:
     few = SERVED.model_copy(update={"max_parallel_calls": calls})
     assert choose_process_count({"migres": SERVED, "other": few}, 200, MANY) == processes
 
 
-def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracing_uses_a_single_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.evaluation.batch.local_engine.tracing_is_enabled", lambda: True)
     assert choose_process_count({"migres": SERVED}, 64, MANY) == 1
 
@@ -56,6 +58,6 @@ def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.Monkey
     ],
     ids=lambda loaded: next(iter(loaded)),
 )
-def test_what_each_would_load_is_loaded_once(loaded: dict[str, Any]) -> None:
+def test_models_loaded_in_process_use_a_single_process(loaded: dict[str, Any]) -> None:
     methods: dict[str, Context] = {"blendfilter": blendfilter.Context(), "migres": SERVED.model_copy(update=loaded)}
     assert choose_process_count(methods, 4 * QUESTIONS_PER_PROCESS, MANY) == 1

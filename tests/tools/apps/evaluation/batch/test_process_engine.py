@@ -1,4 +1,4 @@
-"""A run in two processes: the same result as in one, also when one of them is killed, and nothing paid twice."""
+"""A run in two processes: the same result as in one, even if one is killed, and no repeated calls."""
 
 import json
 import multiprocessing
@@ -38,7 +38,7 @@ def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
 
 
 def summary(out: Path) -> dict[str, Any]:
-    """The scores of a run, without its times and the cache's share."""
+    """Return the scores of a run, without times and cache counts."""
     found = summarize_run(RunReader(out))
     return {
         method: {key: value for key, value in each.items() if "seconds" not in key and "cached" not in key}
@@ -79,7 +79,7 @@ def test_a_process_that_is_killed_loses_no_question(
     assert sum(asked.values()) - len(asked) - samples <= under_way
 
 
-def test_what_no_question_can_be_answered_with_is_told(server: OpenAIServer, tmp_path: Path) -> None:
+def test_an_error_that_affects_every_question_is_reported(server: OpenAIServer, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     with pytest.raises(CorpusError):

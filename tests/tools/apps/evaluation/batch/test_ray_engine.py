@@ -1,4 +1,4 @@
-"""A run spread over a local Ray cluster of two workers: as on one machine, whatever is killed."""
+"""A run on a local Ray cluster of two workers: the same as without Ray, even after kills."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
 
 @contextmanager
 def started(out: Path, server: OpenAIServer, said: Path) -> Generator[subprocess.Popen[bytes]]:
-    """Start a run that writes its messages to a file: a pipe would stay open as long as Ray's agents, for a minute."""
+    """Start a run with output to a file: Ray's agents would keep a pipe open for a minute."""
     arguments = [str(SAMPLE), str(out), f"openai:any?base_url={server.base_url}", RUN_METHODS]
     with (
         said.open("wb") as stderr,
@@ -98,7 +98,7 @@ def paid_twice(server: OpenAIServer, before: int) -> int:
 
 
 def processes() -> dict[int, tuple[int, str]]:
-    """The parent and the command line of each living process."""
+    """Return the parent and command line of each running process."""
     found = dict[int, tuple[int, str]]()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -111,7 +111,7 @@ def processes() -> dict[int, tuple[int, str]]:
 
 
 def descendants(of: int) -> dict[int, str]:
-    """The command lines of the processes that a process started, and those started."""
+    """Return the command lines of all descendants of a process."""
     living, found, new = processes(), set[int](), {of}
     while new := {pid for pid, (parent, _) in living.items() if parent in new} - found:
         found |= new
@@ -130,7 +130,7 @@ def job(server: OpenAIServer, method: str = "direct", **fields: Any) -> Question
 
 
 @needs_ray
-def test_two_workers_end_with_the_same_results_and_summary(
+def test_two_workers_give_the_same_results_and_summary(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = len(server.requests)
@@ -147,7 +147,7 @@ def test_two_workers_end_with_the_same_results_and_summary(
 
 
 @needs_ray
-def test_a_killed_worker_s_questions_are_given_to_others(
+def test_other_workers_take_over_the_questions_of_a_killed_worker(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
     before, out, said = len(server.requests), tmp_path / "run", tmp_path / "said"
@@ -163,7 +163,7 @@ def test_a_killed_worker_s_questions_are_given_to_others(
 
 @pytest.mark.long
 @needs_ray
-def test_a_run_whose_driver_is_stopped_goes_on(server: OpenAIServer, undisturbed: Path, tmp_path: Path) -> None:
+def test_a_run_is_resumed_after_its_driver_was_stopped(server: OpenAIServer, undisturbed: Path, tmp_path: Path) -> None:
     before, out, said = len(server.requests), tmp_path / "run", tmp_path / "said"
     for how in (signal.SIGINT, signal.SIGKILL):
         asked = len(server.requests)
@@ -184,7 +184,7 @@ def test_a_run_whose_driver_is_stopped_goes_on(server: OpenAIServer, undisturbed
 
 
 @needs_ray
-async def test_what_a_worker_cannot_do_is_one_line(server: OpenAIServer, tmp_path: Path) -> None:
+async def test_a_worker_error_is_reported_in_one_line(server: OpenAIServer, tmp_path: Path) -> None:
     with ray_workers(2) as answer:
         with pytest.raises(HopgraphError) as raised:
             await answer(job(server, "one_step", retriever=f"bm25:{tmp_path}"), lambda _: None)
@@ -214,13 +214,13 @@ async def test_a_question_that_kills_its_workers_counts_as_failed(server: OpenAI
         assert not outcome["error"]
 
 
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ray_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SpecError, match=r"hopgraph\[ray\]"), ray_workers(1):
         pass
 
 
-def test_a_ray_client_s_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ray_client_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "ray://somewhere:10001")
     with pytest.raises(SettingsError, match=r"RAY_ADDRESS=ray://somewhere:10001.*HOST:6379"), ray_workers(1):
         pass
@@ -228,7 +228,7 @@ def test_a_ray_client_s_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 @needs_ray
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:none"])
-def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_unreachable_cluster_is_reported_at_once(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(RunError, match=f"the Ray cluster '{address}' cannot be used: "), ray_workers(1):
         pass

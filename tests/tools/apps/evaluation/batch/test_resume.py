@@ -1,4 +1,4 @@
-"""A run over HTTP: killed at random moments, with faults, with limits; nothing is lost and nothing is paid twice."""
+"""A run over HTTP with kills, faults and limits: nothing is lost and no call is repeated."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
+def test_a_limit_stops_a_run_and_a_higher_limit_resumes_it(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
     before = len(server.requests)
@@ -55,7 +55,7 @@ def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
 
 
 @pytest.mark.slow
-def test_a_pilot_is_not_paid_for_again_in_another_folder(server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_pilot_run_is_reused_in_another_folder(server: OpenAIServer, tmp_path: Path) -> None:
     def calls(name: str, **fields: Any) -> int:
         before = len(server.requests)
         run_eval(options(tmp_path / name, server, methods="migres", **fields))
@@ -71,7 +71,7 @@ def test_a_pilot_is_not_paid_for_again_in_another_folder(server: OpenAIServer, t
     assert [calls(name, limit=4, assignments=own) for name in ("own", "own-again")] == [pilot + whole, 0]
 
 
-def test_a_server_that_the_environment_names_has_replies_of_its_own(
+def test_replies_are_cached_per_server_set_by_the_environment(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(server.requests)
@@ -93,7 +93,7 @@ def test_no_two_samples_of_a_question_share_a_seed(server: OpenAIServer, tmp_pat
     assert len(seeds) == len(set(seeds)) == (12 if seed else 9)  # the first repeat is the run without repeats
 
 
-def test_repeats_at_temperature_0_are_warned_of(
+def test_repeats_at_temperature_0_give_a_warning(
     server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for assignments, warned in ([], ["direct"]), (["samples=1"], ["direct", "cot_sc"]), (["temperature=0.7"], []):
@@ -108,6 +108,6 @@ def test_repeats_at_temperature_0_are_warned_of(
     ("wrong", "said"),
     [("cot_sc.samples=2", "has this setting"), ("nothing.samples=2", "'nothing' is unknown"), ("samples", "key=value")],
 )
-def test_a_setting_that_reaches_no_method_is_refused(wrong: str, said: str, tmp_path: Path) -> None:
+def test_a_setting_that_no_method_has_is_refused(wrong: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=said):
         run_eval(EvalOptions(SAMPLE, "migres", tmp_path, assignments=[wrong]))

@@ -1,4 +1,4 @@
-"""Scores and sums of a run, on outcomes worked by hand."""
+"""Scores and sums of a run, on hand-made outcomes."""
 
 import re
 from dataclasses import replace
@@ -27,7 +27,7 @@ ANN = EvalQuestion(
 NOBODY = EvalQuestion("q2", "Who wrote nothing?", (), "", ("p1",), ("Book",))
 
 
-def test_an_answer_is_scored_with_what_it_rests_on() -> None:
+def test_an_answer_is_scored_with_its_evidence() -> None:
     cited = [citation("p1", "Ann wrote it. And more."), citation("p9", "Beside the point.")]
     given = outcome("q1", "Ann Lee", retrieved=["p1", "p9", "p8"], citations=cited)
     scores = score_outcome(given, ANN, "ids")
@@ -37,14 +37,14 @@ def test_an_answer_is_scored_with_what_it_rests_on() -> None:
     assert (scores["sentence_precision"], scores["sentence_recall"]) == (0.5, 0.5)
 
 
-def test_fewer_passages_than_the_cutoff_are_all_that_count() -> None:
+def test_precision_counts_only_the_passages_retrieved() -> None:
     scores = score_outcome(outcome("q1", "no idea", retrieved=["p2", "p1"]), ANN, "ids")
     assert [scores[f"recall@{k}"] for k in (2, 5, 10, 15)] == [1, 1, 1, 1]
     assert (scores["precision"], scores["s_precision"]) == (1, 1)
     assert (scores["sentence_precision"], scores["sentence_recall"]) == (0, 0)
 
 
-def test_sentences_are_told_by_title_in_a_corpus_with_other_ids() -> None:
+def test_sentences_are_matched_by_title_if_the_corpus_has_other_ids() -> None:
     found = outcome(
         "q1", "Ann", citations=[citation("d7", "Lee is Ann's name.", "Lee"), citation("d8", "Ann wrote it.")]
     )
@@ -53,7 +53,7 @@ def test_sentences_are_told_by_title_in_a_corpus_with_other_ids() -> None:
     assert "sentence_recall" not in score_outcome(found, ANN, "none")
 
 
-def test_a_quote_over_two_sentences_finds_both_and_knowledge_is_no_quote() -> None:
+def test_a_quote_matches_every_sentence_it_overlaps_and_own_knowledge_matches_none() -> None:
     two = replace(ANN, sentences=(GoldSentence("p1", "Ann wrote it."), GoldSentence("p1", "So did Bo.")))
     cited = [citation("p1", "Ann wrote it.  So did Bo."), citation("", "Ann wrote it.", kind="model")]
     scores = score_outcome(outcome("q1", "Ann", citations=cited), two, "ids")
@@ -76,14 +76,14 @@ def test_an_answer_counts_as_grounded_when_a_gold_passage_is_cited(
     assert score_outcome(outcome("q1", answer, citations=citations), ANN, "ids")["grounded_em"] == grounded
 
 
-def test_a_question_without_answer_is_answered_by_nothing_and_not_by_failing() -> None:
+def test_only_an_abstention_is_right_for_an_unanswerable_question() -> None:
     right, wrong = outcome("q2"), outcome("q2", "Ann", citations=[citation("p1", "x")])
     failed = outcome("q2", error="no connection", stop_reason="failed")
     for name in ("em", "f1", "grounded_em", "grounded_f1"):
         assert [score_outcome(each, NOBODY, "ids")[name] for each in (right, wrong, failed)] == [1, 0, 0]
 
 
-def test_without_gold_passages_the_entailment_checker_tells() -> None:
+def test_without_gold_passages_the_entailment_checker_decides() -> None:
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
     values = [
         score_outcome(outcome("q", "Ann", supported=said), bare, "ids")["grounded_f1"] for said in (True, False, None)
@@ -92,7 +92,7 @@ def test_without_gold_passages_the_entailment_checker_tells() -> None:
     assert "recall@5" not in score_outcome(outcome("q", "Ann"), bare, "ids")
 
 
-def test_a_failure_scores_nothing_and_its_unknown_cost_is_left_out(tmp_path: Path) -> None:
+def test_a_failure_scores_0_and_its_unknown_cost_is_ignored(tmp_path: Path) -> None:
     reader = written_run(tmp_path, [ANN, NOBODY], [outcome("q1", error="lost", stop_reason="failed"), outcome("q2")])
     summary = summarize_run(reader)["one_step"]
     assert (summary["n"], summary["failed"], summary["em"]) == (2, 1, 0.5)
@@ -114,7 +114,7 @@ def test_repeats_are_averaged_within_a_question_and_failures_counted_by_question
     assert summary["llm_calls"] == pytest.approx((3 + 1) / 2)
 
 
-def test_the_deviation_is_that_of_the_repeats_over_the_questions_that_all_of_them_have(tmp_path: Path) -> None:
+def test_the_deviation_over_repeats_covers_their_common_questions(tmp_path: Path) -> None:
     other = replace(ANN, id="q3")
     answers = {"q1": ["Ann Lee", "Bo", "Bo"], "q2": ["", "", "Bo"], "q3": ["Ann Lee", "Ann Lee"]}
     outcomes = [outcome(name, said, repeat=n) for name, each in answers.items() for n, said in enumerate(each)]
@@ -130,7 +130,7 @@ def test_the_deviation_is_that_of_the_repeats_over_the_questions_that_all_of_the
     assert "sd" not in summarize_run(written_run(tmp_path / "once", [ANN], [outcome("q1", "Bo")]))["one_step"]
 
 
-def test_the_gap_is_measured_on_questions_that_all_have_finished(tmp_path: Path) -> None:
+def test_the_gap_is_measured_on_the_common_finished_questions(tmp_path: Path) -> None:
     names = ("one_step", "gold_passages", "migres")
     questions = [EvalQuestion(f"q{n}", "Who?", ("Ann",), "", ("p",), ("P",)) for n in range(4)]
     right = {"one_step": {0}, "gold_passages": {0, 1, 2}, "migres": {0, 1, 3}}
@@ -161,12 +161,12 @@ def test_the_gap_has_an_interval_and_a_deviation_over_repeats(tmp_path: Path) ->
     assert (own["one_step"].text, own["gold_passages"].text) == ("0.0", "100.0")
 
 
-def test_there_is_no_gap_to_close_without_both_ends_or_when_the_bound_is_no_better() -> None:
+def test_there_is_no_gap_without_both_ends_or_a_better_bound() -> None:
     rows = {"one_step": {"q": {"f1": 1.0}}, "gold_passages": {"q": {"f1": 1.0}}, "migres": {"q": {"f1": 1.0}}}
     assert gap_closed(rows, "migres") is None
     assert gap_closed({"one_step": rows["one_step"]}, "one_step") is None
 
 
-def test_a_method_that_has_not_begun_has_nothing_but_its_count(tmp_path: Path) -> None:
+def test_a_method_without_answers_has_only_its_count(tmp_path: Path) -> None:
     summary = summarize_run(written_run(tmp_path, [ANN], [outcome("q1", "Ann Lee")], methods=("one_step", "direct")))
     assert summary["direct"] == {"n": 0}

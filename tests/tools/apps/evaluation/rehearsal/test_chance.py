@@ -1,4 +1,4 @@
-"""How often the rehearsal model errs, says something unusable and remembers; and that it always says the same."""
+"""Error, failure and memory rates of the rehearsal model, and its determinism."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ QUESTION = "Where was the director of Night Harbour born?"
 
 
 def prompt(step: str, blocks: str, number: int = 0) -> list[BaseMessage]:
-    """Write a prompt; the number makes it differ from others without saying anything."""
+    """Return a prompt; the number only makes it distinct."""
     question = f"<question>\n{QUESTION}\n</question>"
     return [SystemMessage(f"Role: test/{step}\nPrompt {number}."), HumanMessage(f"{blocks}\n\n{question}")]
 
@@ -35,7 +35,7 @@ def shown(title: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.4, 1.0])
-def test_judgements_err_at_the_rate_asked_for(films: Path, rate: float) -> None:
+def test_judgements_have_the_requested_error_rate(films: Path, rate: float) -> None:
     model = make_rehearsal(f"{films}?error={rate}&seed=5")
     right = [
         json.loads(model.reply_to(prompt("review", shown("Night Harbour", FILM), number)))["relevant"]
@@ -45,7 +45,7 @@ def test_judgements_err_at_the_rate_asked_for(films: Path, rate: float) -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, 1.0])
-def test_replies_are_unusable_at_the_rate_asked_for(films: Path, rate: float) -> None:
+def test_replies_have_the_requested_failure_rate(films: Path, rate: float) -> None:
     model = make_rehearsal(f"{films}?parse_failure={rate}")
     unusable = 0
     for number in range(MANY):
@@ -56,7 +56,7 @@ def test_replies_are_unusable_at_the_rate_asked_for(films: Path, rate: float) ->
     assert unusable / MANY == pytest.approx(rate, abs=4 * (rate * (1 - rate) / MANY) ** 0.5)
 
 
-def test_asking_again_can_succeed_and_is_about_the_same_question(films: Path) -> None:
+def test_a_retry_can_succeed_and_is_about_the_same_question(films: Path) -> None:
     model = make_rehearsal(f"{films}?parse_failure=0.5")
     proper = make_rehearsal(str(films)).reply_to(decided(model, 0))
     again = [AIMessage("(empty)"), HumanMessage("That reply cannot be used: no object. Reply again.")]
@@ -74,7 +74,7 @@ def test_a_run_survives_unusable_replies(films: Path, films_index: str) -> None:
     assert ran.result["answer"] == walk(migres.graph, {"question": QUESTION}, perfect).result["answer"] == "Larvik"
 
 
-def test_errors_of_one_prompt_fall_apart(films: Path) -> None:
+def test_errors_within_one_prompt_are_independent(films: Path) -> None:
     model = make_rehearsal(f"{films}?error=0.5")
     said = [json.loads(model.reply_to(prompt("review", shown("Night Harbour", FILM), n))) for n in range(400)]
     pairs = {(each["relevant"], each["enough"]) for each in said}
@@ -102,7 +102,7 @@ def test_the_same_prompt_gets_the_same_reply_in_every_process_and_version(films:
     assert "".join(str(each.get("relevant", "-"))[0] for each in parsed) == "-TFFFTT---TFT-FF"
 
 
-async def test_calls_wait_at_the_same_time(films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_latencies_of_concurrent_calls_overlap(films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, together = make_rehearsal(f"{films}?latency=0.3"), asyncio.Barrier(20)
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Every reply of the rehearsal model fits its role, for every role of every method, right or wrong."""
+"""Every reply of the rehearsal model, right or wrong, fits its role, for all roles of all methods."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +17,7 @@ PAPERS = {"migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews"}
 
 
 def asked_by(method: str, player: str) -> list[dict[str, Any]]:
-    """Run a method in all ways in which its steps are asked; gives its `asked` events."""
+    """Run a method with settings that call all its steps; return its `asked` events."""
     runs = {repr(way.settings): way for way in ways(method).values()}
     model = make_rehearsal(f"{SAMPLE}{player}")
     told: list[dict[str, Any]] = []
@@ -35,7 +35,7 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
         for each in sorted(METHODS.keys() - ALIASES)
     ],
 )
-def test_each_reply_is_usable_at_once(method: str) -> None:
+def test_every_reply_can_be_parsed_without_a_retry(method: str) -> None:
     told = [data for player in (PERFECT, KNOWING, ERRING) for data in asked_by(method, player)]
     steps = set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools
     for role in (f"{method}/{step}" for step in sorted(steps)):

@@ -1,4 +1,4 @@
-"""With reads=loose the rehearsal model understands facts and questions in a language model's own words."""
+"""With reads=loose the rehearsal model recognizes reworded facts and questions."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def information(*facts: str) -> str:
     return f"<information>\n{items}\n</information>"
 
 
-def test_facts_in_other_words_are_enough(films: Path) -> None:
+def test_reworded_facts_are_recognized(films: Path) -> None:
     facts = information(
         "Ada Brink made Night Harbour, of which she was the director.", "Brink, Ada, was born in Larvik."
     )
@@ -39,11 +39,11 @@ def test_facts_in_other_words_are_enough(films: Path) -> None:
         ["Ada Brink is a person.", "Larvik is in Norway."],
     ],
 )
-def test_what_lacks_a_name_or_says_something_else_is_not(films: Path, facts: list[str]) -> None:
+def test_facts_that_lack_a_name_or_differ_are_not_recognized(films: Path, facts: list[str]) -> None:
     assert said(films, "migres/decide", information(*facts))["answer"]["text"] == "unanswerable"
 
 
-def test_a_question_in_other_words_is_known(films: Path) -> None:
+def test_a_reworded_question_is_recognized(films: Path) -> None:
     shown = f'<passages>\n<passage id="1" title="Night Harbour">\n{FILM}\n</passage>\n</passages>'
     asked = "Who was the director that made Night Harbour?"
     assert said(films, "genground/ground", shown, asked)["revise"] == "Ada Brink"

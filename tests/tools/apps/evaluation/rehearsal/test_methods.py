@@ -1,4 +1,4 @@
-"""Every method with a perfect rehearsal model: nothing is unusable, and looking things up in turns pays."""
+"""Every method with a perfect rehearsal model: no unusable replies, and iterative retrieval helps."""
 
 import json
 from pathlib import Path
@@ -35,9 +35,7 @@ def evaluated(dataset: Path, out: Path, methods: str = "all", query: str = "", *
     return json.loads((out / "summary.json").read_text())
 
 
-def test_nothing_fails_and_looking_up_in_turns_finds_what_one_retrieval_and_no_memory_do_not(
-    films: Path, tmp_path: Path
-) -> None:
+def test_iterative_retrieval_beats_single_retrieval_and_memory_without_failures(films: Path, tmp_path: Path) -> None:
     told = evaluated(films, tmp_path / "run", ",".join(COMPARED), limit=2)
     rows = {name: (row["n"], row["failed"], row["parse_failures"]) for name, row in told.items()}
     assert rows == dict.fromkeys(COMPARED, (2, 0, 0))
@@ -48,13 +46,13 @@ def test_nothing_fails_and_looking_up_in_turns_finds_what_one_retrieval_and_no_m
 
 
 @pytest.mark.long
-def test_no_method_fails_at_any_question(films: Path, tmp_path: Path) -> None:
+def test_no_method_fails_on_any_question(films: Path, tmp_path: Path) -> None:
     told = evaluated(films, tmp_path / "run")
     assert sorted(told) == NAMES
     assert {(row["n"], row["failed"], row["parse_failures"]) for row in told.values()} == {(8, 0, 0)}
 
 
-def test_without_gold_passages_a_text_with_the_answer_is_enough(films_index: str, tmp_path: Path) -> None:
+def test_without_gold_passages_a_text_with_the_answer_suffices(films_index: str, tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text('{"question": "In which city was the film-maker Ada Brink born?", "answer": "Larvik"}\n')
     methods = ["migres", "one_step", "react", "self_ask", "vtg"]
@@ -69,7 +67,7 @@ def test_with_full_memory_every_question_is_answered(films: Path, tmp_path: Path
 
 
 @pytest.mark.long
-def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_data: Path, tmp_path: Path) -> None:
+def test_iterative_retrieval_beats_single_retrieval_on_musique(shared_data: Path, tmp_path: Path) -> None:
     dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
     methods = ["genground", "ircot", "itrg", "searchain"]
     as_many = ["one_step.top_k=15"]

@@ -1,4 +1,4 @@
-"""A player that obeys: what an instruction forbids it does not do, though it would know the answer."""
+"""With obey=strict, prohibitions in the prompt override the gold annotations."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ EXCEPTION = "Only where no record means none does a record for one of two descri
 
 @pytest.fixture
 def comparison(tmp_path: Path) -> Path:
-    """One comparison, in MuSiQue's form, in which one side has nothing to find."""
+    """A comparison in MuSiQue's format in which one side has no record."""
     texts = [(name, f"{name} {said}.") for name, said in PEOPLE.items()]
     answers = zip(PEOPLE, ("Larvik Prize", "none"), strict=True)
     steps = [(f"Which prize did {name} win?", answer, place) for place, (name, answer) in enumerate(answers)]
@@ -48,7 +48,7 @@ def decide(path: Path, obey: str, instructions: str, information: Sequence[str],
         ("strict", read_prompt("migres/decide").instructions, 2),
     ],
 )
-def test_it_names_one_missing_thing_where_more_are_forbidden(
+def test_it_names_one_missing_item_if_the_prompt_forbids_more(
     comparison: Path, obey: str, instructions: str, named: int
 ) -> None:
     missing = Decision.model_validate(decide(comparison, obey, instructions, [])).missing_information
@@ -59,7 +59,7 @@ def test_it_names_one_missing_thing_where_more_are_forbidden(
     ("obey", "instructions", "answered"),
     [("gold", BOTH, True), ("strict", BOTH, False), ("strict", f"{BOTH} {EXCEPTION}", True)],
 )
-def test_a_side_without_a_record_decides_only_where_it_may(
+def test_a_side_without_a_record_decides_only_if_the_prompt_allows_it(
     comparison: Path, obey: str, instructions: str, answered: bool
 ) -> None:
     known = ["Which prize did Ada Brink win: Larvik Prize.", "Which prize did Tomas Weil win: none."]

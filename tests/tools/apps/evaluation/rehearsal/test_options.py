@@ -1,4 +1,4 @@
-"""Specs of the rehearsal model: what is taken, and how a bad one is refused."""
+"""Valid and invalid specs of the rehearsal model."""
 
 from pathlib import Path
 
@@ -34,12 +34,12 @@ def test_options_are_read() -> None:
         ("x.json?eror=0.1", "is unknown; did you mean 'error'?"),
     ],
 )
-def test_bad_options_are_named(rest: str, told: str) -> None:
+def test_bad_options_are_reported(rest: str, told: str) -> None:
     with pytest.raises(SpecError, match="rehearsal") as caught:
         parse_rehearsal(rest)
     assert told in str(caught.value)
 
 
-async def test_a_data_set_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_a_missing_data_set_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"nothing\.json"):
         await resolve_model(f"rehearsal:{tmp_path}/nothing.json", Sampling())

@@ -1,4 +1,4 @@
-"""From the annotations of each data set to hops, and what a prompt has to show for a hop to be known."""
+"""Hops from the annotations of each data set, and the parts of a prompt that make a hop known."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_triples_of_a_comparison() -> None:
     assert not plan.last_decides
 
 
-def test_gold_paragraphs_of_a_bridge_go_from_the_named_to_the_answer() -> None:
+def test_gold_paragraphs_of_a_bridge_question_lead_from_the_named_one_to_the_answer() -> None:
     passages = {"Ada Brink": TEXT, "Night Harbour": "Night Harbour was made by Ada Brink."}
     told = (GoldSentence("id-Ada Brink", "She was born in Larvik, near the sea, in 1950."),)
     plan = derive_plan(made(passages, question="Where was the maker of Night Harbour born?", sentences=told))
@@ -49,7 +49,7 @@ def test_gold_paragraphs_of_a_bridge_go_from_the_named_to_the_answer() -> None:
     assert [hop.answer for hop in plan.hops] == ["Ada Brink", "Larvik"]
 
 
-def test_steps_without_passages_follow_from_the_others() -> None:
+def test_steps_without_passages_are_conclusions_from_the_others() -> None:
     steps = (
         GoldHop("When did A die?", "", ("A-2",)),
         GoldHop("When was B born?", "", ("B-1",)),
@@ -71,7 +71,7 @@ def test_steps_without_passages_follow_from_the_others() -> None:
     assert plan.hops[0].passages == (GoldPassage("A", ""),)
 
 
-def test_parts_of_a_passage_are_recognised_and_other_passages_are_not() -> None:
+def test_parts_of_a_gold_passage_are_recognised_but_not_other_passages() -> None:
     gold = GoldPassage("Ada Brink", TEXT)
     parts = [TEXT[:60], TEXT[9:70], "She was born in Larvik … Her brother went to Oslo.", "Ada Brink was a pain"]
     assert all(gold.is_shown_as("Ada  brink", text) for text in [TEXT, *parts])
@@ -79,7 +79,7 @@ def test_parts_of_a_passage_are_recognised_and_other_passages_are_not() -> None:
         assert not gold.is_shown_as(title, text)
 
 
-def test_a_part_without_the_answer_does_not_tell_it() -> None:
+def test_a_part_without_the_answer_does_not_answer_the_hop() -> None:
     plan = derive_plan(made({"Ada Brink": TEXT}, question="Where was Ada Brink born?"))
     (hop,), (gold,) = plan.hops, plan.hops[0].passages
     assert hop.is_answered_by(gold, TEXT)

@@ -1,4 +1,4 @@
-"""What the perfect model makes of what a prompt shows, step by step, and how a wrong answer goes on."""
+"""Replies of the perfect model for each step, and the propagation of wrong answers."""
 
 import json
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ OTHER = {
 def ask(
     model: RehearsalModel, step: str, question: str = QUESTION, instructions: str = "At most 3.", **variables: Value
 ) -> Mapping[str, Any]:
-    """Show a prompt as the project's prompts are written, and read the reply."""
+    """Send a prompt in the project's format, and parse the reply."""
     blocks = [format_block(name, value) for name, value in {**variables, "question": question}.items()]
     said = model.reply_to([SystemMessage(f"Role: any/{step}\n{instructions}"), HumanMessage("\n\n".join(blocks))])
     return json.loads(said)
 
 
-def test_a_chain_to_search_for_names_what_is_open_and_guesses_it_only_where_an_answer_is_demanded(
+def test_a_search_chain_states_the_open_question_and_guesses_only_if_an_answer_is_demanded(
     perfect: RehearsalModel,
 ) -> None:
     named = ask(perfect, "reason", instructions='the answer is "unanswerable"', passages=[FILM])
@@ -45,7 +45,7 @@ def test_a_chain_to_search_for_names_what_is_open_and_guesses_it_only_where_an_a
     assert guessed["answer"] not in ("unanswerable", "Larvik")
 
 
-def test_a_decision_rests_on_statements_and_names_what_is_missing(perfect: RehearsalModel) -> None:
+def test_a_decision_is_based_on_the_statements_and_states_the_missing_information(perfect: RehearsalModel) -> None:
     first = ask(perfect, "extract", passages=[OTHER, FILM])["useful_information"]
     assert [each["support_passages"] for each in first] == [[2]]
     open_still = ask(perfect, "decide", information=["Noise.", first[0]["info"]])
@@ -73,7 +73,7 @@ def test_a_grounding_cites_a_sentence_for_each_hop(perfect: RehearsalModel) -> N
     assert ask(perfect, "ground", passages=[FILM, OTHER], generated_answer="Graz")["ref"] == "Empty"
 
 
-def test_a_joint_turn_answers_the_last_follow_up_from_the_passages_and_goes_on(perfect: RehearsalModel) -> None:
+def test_a_joint_step_answers_the_last_follow_up_and_asks_the_next(perfect: RehearsalModel) -> None:
     def turn(passages: list[Mapping[str, str]], *history: str, **more: str) -> list[Any]:
         shown: dict[str, Value] = {"passages": passages, "history": [*history], **more}
         return [*ask(perfect, "follow_up_jointly", QUESTION, "At most 3.", **shown).values()]
@@ -85,7 +85,7 @@ def test_a_joint_turn_answers_the_last_follow_up_from_the_passages_and_goes_on(p
     assert turn([FILM, PERSON], f"{who} Ada Brink", follow_up=born) == ["Larvik", [2], "", "", "Larvik"]
 
 
-def test_relevant_alone_is_not_sufficient(perfect: RehearsalModel) -> None:
+def test_a_relevant_passage_need_not_be_sufficient(perfect: RehearsalModel) -> None:
     assert [ask(perfect, "judge_relevance", passages=[each])["relevant"] for each in (FILM, OTHER)] == [True, False]
     for shown, enough, needed in [([FILM], False, [1]), ([FILM, OTHER, PERSON], True, [1, 3])]:
         said = ask(perfect, "judge_together", passages=shown)
@@ -93,7 +93,7 @@ def test_relevant_alone_is_not_sufficient(perfect: RehearsalModel) -> None:
     assert ask(perfect, "judge_together", "Who is the director of Night Harbour?", passages=[FILM])["enough"] is True
 
 
-def test_fusion_believes_the_passages_before_the_majority(perfect: RehearsalModel) -> None:
+def test_fusion_prefers_the_passages_to_the_majority(perfect: RehearsalModel) -> None:
     wrong, right = "So the answer is: Graz. [passages 1]", "So the answer is: Larvik. [passages 1, 2]"
     shown = ask(perfect, "fuse", assertions=[wrong, wrong, right], passages=[FILM, PERSON])
     assert (shown["answer"], shown["used_assertions"]) == ("Larvik", [3])
@@ -106,7 +106,7 @@ def test_a_message_without_a_question_is_answered_as_unanswerable(perfect: Rehea
     assert said["answer"] == "unanswerable"
 
 
-def test_without_gold_passages_what_has_the_answer_counts_but_no_question_that_names_it(tmp_path: Path) -> None:
+def test_without_gold_passages_texts_with_the_answer_count_unless_they_are_questions(tmp_path: Path) -> None:
     asked = "Is Graz or Larvik older?"
     own = tmp_path / "own.jsonl"
     own.write_text(json.dumps({"question": asked, "answer": "Graz"}), encoding="utf-8")

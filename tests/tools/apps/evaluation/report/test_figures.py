@@ -1,4 +1,4 @@
-"""Figures: which are drawn of which runs, what stands in them, and that names do not cover one another."""
+"""Figures: which are drawn for which runs, their content, and labels without overlaps."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Write a run of a method with so many right answers."""
+    """Write a run of a method with this many right answers."""
 
     def write(label: str, settings: dict[str, Any], right: int = 2, method: str = "tree_of_reviews") -> Any:
         outcomes = [
@@ -38,12 +38,12 @@ def make(tmp_path: Path) -> Make:
 
 
 def words(path: Path) -> str:
-    """Take the texts of an SVG file, which matplotlib keeps as comments beside their outlines."""
+    """Return the texts of an SVG file, which matplotlib keeps as comments next to their outlines."""
     return "\n".join(re.findall(r"<!-- (.*?) -->", path.read_text()))
 
 
 @pytest.mark.slow
-def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path) -> None:
+def test_every_figure_with_data_is_drawn(make: Make, tmp_path: Path) -> None:
     spec = "rehearsal:x.json?error="
     runs = [make(f"e{rate}", {"model": f"{spec}{rate}"}, 3 - number) for number, rate in enumerate((0, 0.2, 0.4))]
     runs += [make(f"w{width}", {"model": f"{spec}0.1", "widths": (width,)}) for width in (3, 5)]
@@ -71,7 +71,7 @@ def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
     assert first == second
 
 
-def test_all_methods_have_looks_of_their_own_and_are_named(tmp_path: Path) -> None:
+def test_all_methods_are_labelled_and_look_different(tmp_path: Path) -> None:
     names = [name for name in METHODS if name not in ALIASES]
     outcomes = [
         outcome(name, each.id, "Ann" if (number + place) % 3 else "Zoe", usage=usage(1 + place % 4))
@@ -92,7 +92,7 @@ def test_all_methods_have_looks_of_their_own_and_are_named(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_hostile_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+def test_hostile_names_are_drawn_literally(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / f"$x^{{$ <b>&{number}", QUESTIONS, [outcome("migres", "q1", "Ann")], {"migres": {}})
         for number in range(2)
@@ -102,7 +102,7 @@ def test_hostile_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     assert "<b>" not in (tmp_path / "out" / "losses.svg").read_text().replace("<!-- $x^{$ <b>", "")
 
 
-def test_without_matplotlib_the_extra_is_named(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_names_the_extra(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare_runs([make("run", {})])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SpecError, match=r"matplotlib is not installed; run: pip install 'hopgraph\[figures\]'"):

@@ -1,4 +1,4 @@
-"""The tables for a paper: known runs over two data sets and two models, entry by entry, and as LaTeX prints them."""
+"""The tables for a paper: known runs over two data sets and two models, entry by entry and as compiled LaTeX."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ PRICES = PriceTable({"openai:small": ModelPrice(prompt=1.0, completion=10.0)})
 def write(
     folder: Path, dataset: str, model: str, right: Mapping[str, int], repeats: int = 3, sha256: str = "", **own: Any
 ) -> RunReader:
-    """Write a run in which a method answers so many questions, one fewer in each further repeat."""
+    """Write a run in which a method answers this many questions right, one fewer in each repeat."""
     outcomes = [
         outcome(
             *(method, each.id, "Ann" if number < count - repeat else "Zoe"),
@@ -55,7 +55,7 @@ def comparisons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compariso
 
 
 def cells(table: Table) -> dict[tuple[str, str, str], Cell]:
-    """(model, method, data set and column) → cell."""
+    """Return (model, method, data set and column) → cell."""
     flat = table.flat()
     return {
         (model, row[0].text, column): cell
@@ -68,9 +68,7 @@ def cells(table: Table) -> dict[tuple[str, str, str], Cell]:
     ("names", "shown"),
     [(("mini", "big"), ["mini", "big"]), (("mini", "mini"), [*MODELS]), (("", "big"), [MODELS[0], "big"])],
 )
-def test_a_model_has_the_name_of_its_study_unless_another_has_it(
-    tmp_path: Path, names: tuple[str, str], shown: list[str]
-) -> None:
+def test_a_model_has_its_unique_name_in_a_study(tmp_path: Path, names: tuple[str, str], shown: list[str]) -> None:
     readers: list[RunReader] = []
     for model, name in zip(MODELS, names, strict=True):
         folder = write(tmp_path / model[7:], "set", model, {"one_step": 9}).folder
@@ -80,7 +78,7 @@ def test_a_model_has_the_name_of_its_study_unless_another_has_it(
     assert [row.model for row in paper_rows(compare_by_dataset(readers))] == shown
 
 
-def test_a_caption_has_a_model_without_its_address(tmp_path: Path) -> None:
+def test_captions_omit_the_address_of_a_model(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", "set", "openai:small?base_url=http://10.0.0.7/v1", {"one_step": 9}).folder
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**manifest, "model_label": "local"}))
@@ -88,7 +86,7 @@ def test_a_caption_has_a_model_without_its_address(tmp_path: Path) -> None:
     assert scores.note.endswith(" Models: local is openai:small.")
 
 
-def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, Comparison]) -> None:
+def test_one_table_covers_all_methods_data_sets_and_models(comparisons: dict[str, Comparison]) -> None:
     scores, costs = paper_tables(comparisons)
     assert scores.columns == ["method", "EM", "F1", "EM", "F1"]
     assert scores.groups == ["", "hotpot_dev", "hotpot_dev", "my_set", "my_set"]
@@ -128,19 +126,19 @@ def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, C
     assert (by_name["hotpot_dev median s"], by_name["hotpot_dev 95 % s"]) == ("19.50", "37.05")
 
 
-def test_runs_that_differ_in_a_setting_are_rows_that_name_it(tmp_path: Path) -> None:
+def test_rows_name_the_settings_in_which_runs_differ(tmp_path: Path) -> None:
     runs = [write(tmp_path / str(k), "x.json", "openai:small", {"migres": k}, 1, max_iterations=k) for k in (3, 5)]
     again = write(tmp_path / "again", "x.json", "openai:small", {"migres": 4}, 1, max_iterations=3)
     rows = [row.name for row in paper_rows(compare_by_dataset([*runs, again]))]
     assert sorted(rows) == ["again/migres", "migres (max_iterations=3)", "migres (max_iterations=5)"]
 
 
-def test_data_sets_whose_files_have_one_name_are_told_apart_by_their_runs(tmp_path: Path) -> None:
+def test_data_sets_with_the_same_file_name_are_distinguished_by_their_runs(tmp_path: Path) -> None:
     runs = [write(tmp_path / name, "dev.json", "openai:small", {"migres": 3}, 1, name) for name in ("a", "b")]
     assert [*compare_by_dataset(runs)] == ["dev (a)", "dev (b)"]
 
 
-def test_what_cannot_be_tested_or_shown_is_refused(comparisons: dict[str, Comparison]) -> None:
+def test_unknown_baselines_and_scores_are_refused(comparisons: dict[str, Comparison]) -> None:
     with pytest.raises(RunError, match="no method 'ircot' in these runs"):  # my_set has none
         paper_tables(comparisons, "ircot")
     with pytest.raises(SettingsError, match=r"'recall@3' is unknown; did you mean 'recall@\d+'"):
@@ -150,7 +148,7 @@ def test_what_cannot_be_tested_or_shown_is_refused(comparisons: dict[str, Compar
 HOSTILE = r"\input{/etc/passwd} $x$ 50% & #1 {a}_b^c ~ `` '' <i> |[2]* -- \\ \end{table}" + '"é ł 中\x1b[31m\u202e'
 
 
-def test_files_show_marks_and_ranks(comparisons: dict[str, Comparison]) -> None:
+def test_every_format_shows_marks_and_ranks(comparisons: dict[str, Comparison]) -> None:
     made = paper_tables(comparisons)
     latex = as_latex("h", [], made)
     assert r"\textbf{72.5} $\pm$ 2.5$^{**}$" in latex
@@ -159,7 +157,7 @@ def test_files_show_marks_and_ranks(comparisons: dict[str, Comparison]) -> None:
     assert "<b>72.5 ± 2.5</b><sup>**</sup><small> [58, 85]</small>" in as_html("h", [], made)
 
 
-def test_untrusted_text_is_only_text_to_latex() -> None:
+def test_untrusted_text_is_escaped_in_latex() -> None:
     written = escape_latex(HOSTILE)
     assert r"\input" not in written
     assert r"\end" not in written
@@ -170,7 +168,7 @@ def test_untrusted_text_is_only_text_to_latex() -> None:
 
 
 @pytest.mark.slow
-def test_the_latex_compiles_to_the_numbers_of_the_json(comparisons: dict[str, Comparison], tmp_path: Path) -> None:
+def test_the_compiled_latex_has_the_numbers_of_the_json(comparisons: dict[str, Comparison], tmp_path: Path) -> None:
     made = paper_tables(comparisons)
     hostile = Table(HOSTILE, HOSTILE, ["method", HOSTILE], [[Cell(HOSTILE, HOSTILE), Cell(1.0, HOSTILE, rank=1)]])
     (tmp_path / "tables.tex").write_text(as_latex(HOSTILE, [], [*made, hostile]), encoding="utf-8")

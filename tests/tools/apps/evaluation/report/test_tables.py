@@ -1,4 +1,4 @@
-"""The tables of hand-made runs, entry by entry, and what hostile texts do in the files: nothing."""
+"""The tables of hand-made runs, entry by entry, and hostile texts in every format."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ MODEL = {"model": "openai:m"}
 
 
 def steps(*settled: tuple[str, str]) -> dict[str, Any]:
-    """Make a record of RA-ISF: question ids with how each was settled."""
+    """Return a trace of RA-ISF from question ids and how each was settled."""
     return {"trace": [sparse_event("question_settled", {"id": key, "how": how}) for key, how in settled]}
 
 
@@ -52,7 +52,7 @@ _NAMES = ("one_step", "gold_passages", "ra_isf")
 
 
 def by_title(made: list[Table]) -> dict[str, dict[str, dict[str, str]]]:
-    """Title → method → column → text."""
+    """Return title → method → column → text."""
     return {
         table.title: {
             row[0].text: {name: cell.text for name, cell in zip(table.columns[1:], row[1:], strict=True)}
@@ -101,7 +101,7 @@ def test_without_gold_passages_it_is_unknown_whether_they_were_retrieved(tmp_pat
     assert (lost["answered wrongly"], lost["not retrieved"]) == ("2", "unknown")
 
 
-def test_a_pilot_says_how_many_questions_would_separate_methods(tmp_path: Path) -> None:
+def test_a_pilot_run_estimates_the_questions_needed(tmp_path: Path) -> None:
     many = [question(f"q{number}", "Ann", gold=(f"g{number}",)) for number in range(100)]
     right = {"one_step": 40, "migres": 50, "ircot": 40}
     outcomes = [
@@ -172,7 +172,7 @@ def hostile_table() -> Table:
     )
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
+def test_csv_text_is_never_a_formula() -> None:
     lines = list(csv.reader(io.StringIO(as_csv("h", [], [hostile_table()]))))
     assert lines[0] == ["table", "dataset", "model", "method", "column", "value", "low95", "high95", "sd", "p", "note"]
     assert lines[1] == [f"'{HOSTILE}", "", "", *[f"'{HOSTILE}"] * 2, "-1.5", "", "", "", "", f"'{HOSTILE}"]
@@ -194,7 +194,7 @@ class _Tags(HTMLParser):
         self.texts.append(data)
 
 
-def test_html_shows_hostile_texts_and_runs_nothing() -> None:
+def test_hostile_texts_are_escaped_in_html() -> None:
     page = as_html(HOSTILE, [HOSTILE], [hostile_table()])
     parsed = _Tags()
     parsed.feed(page)
@@ -218,7 +218,7 @@ def test_no_report_has_control_or_direction_characters(write: Any, tmp_path: Pat
         assert not set(UNSEEN.replace("[31m", "")) & set(written)
 
 
-def test_the_pages_of_questions_show_hostile_texts_and_run_nothing(tmp_path: Path) -> None:
+def test_hostile_texts_are_escaped_on_question_pages(tmp_path: Path) -> None:
     asked = replace(question("q1", HOSTILE), question=HOSTILE)
     record = {"question": HOSTILE, "trace": []}
     run = write_run(tmp_path / "run", [asked], [(outcome("direct", "q1", HOSTILE), record)], {"direct": MODEL})
@@ -245,7 +245,7 @@ def test_the_settings_of_each_method_are_in_a_report(tmp_path: Path) -> None:
     assert "9" in row[:4]
 
 
-def test_markdown_keeps_hostile_texts_in_their_cells() -> None:
+def test_hostile_texts_are_escaped_in_markdown() -> None:
     page = as_markdown(HOSTILE, [HOSTILE], [hostile_table()])
     grid = [line for line in page.splitlines() if line.startswith("| ")]
     assert [line.replace("\\|", "").count("|") for line in grid] == [3, 3, 3, 3]

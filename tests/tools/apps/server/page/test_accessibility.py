@@ -1,4 +1,4 @@
-"""The page in each of its states under axe-core: no serious or critical finding."""
+"""axe-core reports no serious or critical problem in any state of the page."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 def findings(chat: Chat) -> list[str]:
-    """What axe-core finds serious in what is shown now."""
+    """Return axe-core's serious findings in the current view."""
     chat.page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     if not chat.page.evaluate("'axe' in window"):
         chat.page.add_script_tag(content=AXE.read_text("utf-8"))
@@ -40,7 +40,7 @@ def findings(chat: Chat) -> list[str]:
         (False, "phone", "dark"),
     ],
 )
-def test_no_serious_finding(
+def test_the_page_has_no_serious_accessibility_problem(
     serve: Serve, open_chat: Open, tmp_path: Path, simple: bool, device: str, scheme: Any
 ) -> None:
     look = {"color": "#c2410c", "footer": "[Privacy](https://example.org)"} if simple else {}
@@ -74,7 +74,7 @@ def test_no_serious_finding(
 @pytest.mark.slow
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm ci --prefix tests/javascript")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_log_in_has_no_serious_finding(serve: Serve, open_chat: Open, scheme: Any) -> None:
+def test_the_log_in_has_no_serious_accessibility_problem(serve: Serve, open_chat: Open, scheme: Any) -> None:
     chat = open_chat(serve(keys={"ann-0123456789abcdef": "ann"}), wait=False, color_scheme=scheme)
     chat.page.get_by_role("button").first.wait_for()
     assert "/login" in chat.page.url

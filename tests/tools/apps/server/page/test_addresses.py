@@ -1,4 +1,4 @@
-"""Conversations have addresses, go on while another one is begun, and are exported; sources lead to their documents."""
+"""Conversations have URLs, continue in the background, and can be exported; sources link to documents."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ WHO, HOPS = "Who painted Guernica?", "Where was the painter of Guernica born?"
 
 
 @pytest.mark.slow
-def test_a_conversation_has_an_address(serve: Serve, open_chat: Open) -> None:
+def test_a_conversation_has_a_url(serve: Serve, open_chat: Open) -> None:
     app = serve()
     chat = open_chat(app)
     assert "conversation=" not in chat.page.url
@@ -48,7 +48,7 @@ def test_a_conversation_has_an_address(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.slow
-def test_another_conversation_begins_while_one_is_answered(serve: Serve, open_chat: Open) -> None:
+def test_a_second_conversation_can_start_while_one_is_answered(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(RuleBasedModel()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}", "use_method": "migres"}))
         model.hold(after=2)
@@ -91,7 +91,7 @@ def test_a_conversation_is_exported_as_markdown(chat: Chat) -> None:
 
 
 @pytest.mark.slow
-def test_a_source_leads_to_its_document(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_a_source_links_to_its_document(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "company").mkdir()
     write_company(tmp_path / "company")
     build_index(tmp_path / "company", tmp_path / "index", skip_invalid=True)
@@ -126,7 +126,7 @@ def test_a_source_leads_to_its_document(serve: Serve, open_chat: Open, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_text_opens_where_it_is_quoted(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_a_document_opens_at_the_quote(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     folder, filler = tmp_path / "texts", "".join(f"Paragraph {number} says nothing.\n\n" for number in range(400))
     folder.mkdir()
     (folder / "long.txt").write_text(

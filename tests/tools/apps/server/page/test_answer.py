@@ -23,7 +23,7 @@ def citation(quote: str, start: int, **other: Any) -> Citation:
 
 
 def drawn(reply: dict[str, Any], *passages: Passage, name: str = "1") -> str:
-    """What a turn that has ended shows as its reply."""
+    """Return the rendered reply of a finished turn."""
     turn = PageTurn("?", name, told=reply, passages={each["id"]: each for each in passages}, ended="done")
     _, _, shown = conversation_html([turn]).partition('<div class="hg-reply" aria-live="polite">')
     return shown.partition('</div><div class="hg-actions"')[0]
@@ -44,7 +44,7 @@ def parsed(html: str) -> ET.Element:
 
 
 def opened(page: ET.Element, number: int) -> ET.Element:
-    """What the mark of a number opens."""
+    """Return the content that a numbered citation mark opens."""
     mark = next(each for each in page.iter("button") if each.text == str(number))
     key = mark.get("popovertarget")
     found = [each for each in page.iter("div") if each.get("id") == key]
@@ -67,7 +67,7 @@ def test_a_mark_opens_the_passage_with_the_quote_at_its_offsets() -> None:
     assert (text.text, mark.text) == (TEXT[:last], TEXT[last:])
 
 
-def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
+def test_each_mark_has_a_unique_number_and_name() -> None:
     second = citation("Red.", 0, passage_id="p2", title="Colours")
     page = parsed(drawn(told(citation("Oslo is dry.", 20), second), passage(), passage("p2", "Red.", "Colours")))
     assert "Weather" in shown(opened(page, 1))
@@ -76,7 +76,7 @@ def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
     assert named == ["Source 1: Weather", "Source 2: Colours"]
 
 
-def test_what_a_mark_opens_names_the_file_and_page_or_links_to_the_address() -> None:
+def test_a_citation_shows_its_file_and_page_or_links_to_its_url() -> None:
     file = citation("Oslo is dry.", 20, source="norway/<weather>.pdf", page=3, section="Rain")
     link = citation("Oslo is dry.", 20, source="https://example.org/a?b", url='https://example.org/a?b="c"')
     bad = citation("Oslo is dry.", 20, url="javascript:alert(1)")
@@ -89,19 +89,19 @@ def test_what_a_mark_opens_names_the_file_and_page_or_links_to_the_address() -> 
 
 
 @pytest.mark.parametrize("start", [0, 3, -5, 10_000])
-def test_offsets_that_do_not_fit_are_replaced_by_where_the_quote_is(start: int) -> None:
+def test_wrong_offsets_are_replaced_by_the_position_of_the_quote(start: int) -> None:
     page = parsed(drawn(told(citation("Oslo is dry.", start)), passage()))
     box = opened(page, 1)
     assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
     assert TEXT in shown(box)
 
 
-def test_a_passage_that_is_not_there_any_more_leaves_the_quote() -> None:
+def test_a_quote_is_shown_if_its_passage_is_gone() -> None:
     box = opened(parsed(drawn(told(citation("Oslo is dry.", 20)))), 1)
     assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
 
 
-def test_what_no_passage_carries_says_so() -> None:
+def test_statements_without_a_passage_are_labelled() -> None:
     recalled = citation("I recall rain.", 0, passage_id="model:1", title="", kind="model")
     reviewed = citation("I say so.", 0, passage_id="", title="", kind="reviewer")
     text = shown(parsed(drawn(told(recalled, reviewed))))
@@ -110,14 +110,14 @@ def test_what_no_passage_carries_says_so() -> None:
     assert "No passage in the documents supports this" in drawn(told())
 
 
-def test_what_is_copied_has_numbered_sources_with_their_files_and_quotes() -> None:
+def test_a_copied_answer_has_numbered_sources_with_files_and_quotes() -> None:
     source = citation("Oslo is dry.", 20, source="norway/weather.pdf", page=3)
     turn = PageTurn("?", "1", told=told(source), passages={"p1": passage()}, ended="done")
     [button] = re.findall(r'<button type="button" data-act="copy"[^>]*>', conversation_html([turn]))
     assert 'data-text="Bergen [1]\n\n[1] Weather · norway/weather.pdf, page 3: “Oslo is dry.”"' in button
 
 
-def test_an_end_by_the_budget_is_told() -> None:
+def test_an_answer_that_ended_at_the_budget_says_so() -> None:
     assert "The search reached its budget" in drawn(told(citation("Oslo is dry.", 20), reason="budget"), passage())
     none = shown(parsed(drawn(told(answer="", reason="budget"))))
     assert none == "The search reached its budget before it found an answer to: Where does it rain?"
@@ -125,7 +125,7 @@ def test_an_end_by_the_budget_is_told() -> None:
     assert none == "I found no answer in the documents to: Where does it rain?"
 
 
-def test_text_is_no_markdown_and_keeps_its_lines() -> None:
+def test_text_is_escaped_in_markdown_and_keeps_its_lines() -> None:
     page = parsed(drawn(told(citation("a", 0, title="*x*"), answer="**no**\n# [link](http://example.org)")))
     said = page.find("p")
     assert said is not None
@@ -134,7 +134,7 @@ def test_text_is_no_markdown_and_keeps_its_lines() -> None:
 
 @given(ANY_TEXT, ANY_TEXT)
 @settings(max_examples=150)
-def test_nothing_from_outside_becomes_markup(text: str, more: str) -> None:
+def test_no_external_text_becomes_markup(text: str, more: str) -> None:
     evil = f'{text}</mark></div><script>alert(1)</script><img src=x onerror=alert(1)>" autofocus onfocus="x{more}'
     source = passage(evil, evil + more + evil, evil)
     made = citation(evil, len(evil + more), passage_id=evil, title=evil)

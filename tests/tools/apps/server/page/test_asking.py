@@ -1,4 +1,4 @@
-"""Asking on the page: steps, answers with sources, follow-ups, stopping, coming back."""
+"""Asking on the page: steps, answers with sources, follow-ups, stopping, reopening."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -24,7 +24,7 @@ BELOW = """() => {
 
 
 def by_migres(model: OpenAIServer) -> dict[str, Any]:
-    """Settings under which a question takes several steps."""
+    """Return settings with which a question takes several steps."""
     return {"model": f"openai:m?base_url={model.base_url}", "use_method": "migres", "links": False}
 
 
@@ -52,7 +52,7 @@ def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.slow
-def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
+def test_follow_ups_and_reopened_conversations(serve: Serve, open_chat: Open) -> None:
     app = serve()
     chat = open_chat(app)
     assert chat.ask("Who painted Guernica?").startswith("Pablo Picasso")
@@ -96,7 +96,7 @@ def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.long
-def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
+def test_the_page_follows_a_turn_unless_the_user_scrolls_up(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(RuleBasedModel()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app, viewport={"width": 390, "height": 500})
@@ -121,7 +121,7 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
 
 
 @pytest.mark.slow
-def test_one_question_at_a_time_and_none_is_dropped(
+def test_questions_run_one_at_a_time_and_none_is_lost(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follow = LiveTurn.follow
@@ -152,7 +152,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
 
 
 @pytest.mark.long
-def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) -> None:
+def test_unfolded_parts_stay_unfolded(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(settings={"use_method": "migres"}))
     folds = "turns => turns.map(each => [...each.querySelectorAll('details')].map(one => one.open))"
     chat.ask(HOPS)
@@ -171,7 +171,7 @@ def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) 
 
 
 @pytest.mark.slow
-def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: Serve, open_chat: Open) -> None:
+def test_a_turn_survives_a_reload_and_a_stopped_one_can_be_continued(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(RuleBasedModel()) as model:
         app = serve(settings=by_migres(model))
         chat = open_chat(app)
@@ -220,7 +220,7 @@ def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: S
 
 
 @pytest.mark.slow
-def test_a_turn_that_ends_while_the_page_opens_is_shown_as_ended(
+def test_a_turn_that_ends_while_the_page_loads_is_shown_as_ended(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_thread, list_threads = ChatSession.open, Threads.list_for

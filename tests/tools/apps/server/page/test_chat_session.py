@@ -1,4 +1,4 @@
-"""The page's work without its looks: what a tab is shown, and what is left of a turn that did not end well."""
+"""The page's logic without its rendering: the view of a tab, and turns that did not end normally."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ async def chat_session(tmp_path: Path) -> AsyncGenerator[ChatSession]:
 
 @asynccontextmanager
 async def opened(folder: Path, model: str = "offline:extractive", **settings: JsonValue) -> AsyncGenerator[ChatSession]:
-    """Open the page's work on the threads of a folder."""
+    """Open a chat session on the threads of a folder."""
     options = ServingOptions(threads=folder / "threads.sqlite", settings={"model": model, **settings})
     async with open_service(options) as service:
         chat_session = ChatSession(lambda: service)
@@ -41,7 +41,7 @@ async def opened(folder: Path, model: str = "offline:extractive", **settings: Js
 async def asked(
     chat_session: ChatSession, thread: str = "", wanted: TurnOptions | None = None, text: str = QUESTION
 ) -> ThreadView:
-    """Ask, and give the last view."""
+    """Ask, and return the last view."""
     last = ThreadView("", [])
     async for view in (await chat_session.ask(USER, thread, text, wanted or TurnOptions(method="one_step"))).follow():
         last = view
@@ -55,7 +55,7 @@ async def test_a_refused_question_leaves_the_conversation_on_the_page(chat_sessi
     assert (refused.thread, [turn.asked for turn in refused.turns]) == (first.thread, [QUESTION])
 
 
-async def test_one_of_two_conversations_is_deleted(chat_session: ChatSession) -> None:
+async def test_deleting_a_conversation_leaves_the_others(chat_session: ChatSession) -> None:
     first, second = await asked(chat_session), await asked(chat_session, text="Who painted The Starry Night?")
     for view, answer in ((first, "Pablo Picasso"), (second, "Vincent van Gogh")):
         (turn,) = (await chat_session.open(USER, view.thread)).turns
@@ -68,7 +68,7 @@ async def test_one_of_two_conversations_is_deleted(chat_session: ChatSession) ->
 
 
 @pytest.mark.slow
-async def test_an_edited_question_takes_the_place_of_its_turn_and_those_after_it(chat_session: ChatSession) -> None:
+async def test_an_edited_question_replaces_its_turn_and_later_ones(chat_session: ChatSession) -> None:
     texts = (QUESTION, "Who wrote Frankenstein?", "Who directed Metropolis?")
     thread = ""
     for text in texts:
@@ -103,7 +103,7 @@ async def test_a_review_is_shown_again_until_it_is_answered(chat_session: ChatSe
     assert "queries, edit: 1 in place of 1" in " ".join(line.text for line in turn.lines)
 
 
-async def test_a_model_that_fails_is_one_line_of_the_turn(tmp_path: Path) -> None:
+async def test_a_model_error_is_shown_as_one_line_of_the_turn(tmp_path: Path) -> None:
     async with opened(tmp_path, "openai:m?base_url=http://127.0.0.1:9/v1", request_retries=0) as chat_session:
         (turn,) = (await asked(chat_session)).turns
         (stored,) = (
@@ -116,7 +116,7 @@ async def test_a_model_that_fails_is_one_line_of_the_turn(tmp_path: Path) -> Non
         assert "127.0.0.1" not in each.problem
 
 
-async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSession) -> None:
+async def test_a_skipped_review_is_no_longer_pending(chat_session: ChatSession) -> None:
     first = await asked(chat_session, wanted=TurnOptions(method="one_step", changes={"review_queries": True}))
     assert first.asked
     second = await asked(chat_session, first.thread)
@@ -127,7 +127,7 @@ async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSes
 
 
 @pytest.mark.slow
-async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(chat_session: ChatSession) -> None:
+async def test_a_turn_that_is_stopped_at_once_stays_in_its_conversation(chat_session: ChatSession) -> None:
     first = await asked(chat_session)
     stopped = PageTurn("And this?", ended="stopped")  # before the thread had its question
     await chat_session.turn_store.save(USER, first.thread, stopped)
@@ -138,14 +138,14 @@ async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(chat_ses
 
 
 async def until_asked(server: OpenAIServer, seconds: float) -> None:
-    """Wait until a turn has come to the call that is slow."""
+    """Wait until a turn has reached the slow call."""
     async with asyncio.timeout(seconds):
         while "one_step/answer" not in [each.role for each in server.requests]:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.01)
 
 
 async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[str, asyncio.Task[ThreadView]]:
-    """Ask something that takes long; gives the thread, and the task that watches."""
+    """Ask a slow question; return the thread and the task that watches it."""
     server.fail_when("one_step/answer", slow(60))
     task = asyncio.create_task(asked(chat_session))
     await until_asked(server, 60)
@@ -154,7 +154,7 @@ async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[
 
 
 async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
-    """Open a thread in another tab; gives the last view."""
+    """Open a thread in another tab; return the last view."""
     last = await chat_session.open(USER, thread)
     live = chat_session.live_turn(USER, thread)
     assert live
@@ -164,7 +164,7 @@ async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
 
 
 @pytest.mark.slow
-async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) -> None:
+async def test_a_stopped_turn_continues_without_repeated_calls(tmp_path: Path) -> None:
     """Also by another process, after its time limit; feedback stays with the turn."""
     method = TurnOptions(method="migres")
     with OpenAIServer(RuleBasedModel()) as server:
@@ -191,7 +191,7 @@ async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) 
     assert [line.text for line in turn.lines if line.style == "heading"] == ["Iteration 1", "Iteration 2"]
 
 
-async def test_a_turn_under_way_is_shown_in_every_tab_and_cannot_be_deleted(tmp_path: Path) -> None:
+async def test_a_running_turn_is_shown_in_every_tab_and_cannot_be_deleted(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
             thread, task = await run_in_task(chat_session, server)

@@ -1,4 +1,4 @@
-"""What a question is asked with: the method, its settings, one's own documents, a review."""
+"""Options of a question: the method, its settings, own documents, a review."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,9 @@ HOPS = "Where was the painter of Guernica born?"
 
 
 @pytest.mark.long
-def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_own_documents_are_searched_with_the_apps_and_can_be_changed(
+    serve: Serve, open_chat: Open, tmp_path: Path
+) -> None:
     for name, text in {
         "zorbia": "Zorbia is an island. Its capital is Plim.",
         "plim": "Plim lies on the river Quon.",
@@ -73,7 +75,7 @@ def test_method_and_settings(chat: Chat) -> None:
 
 
 @pytest.mark.long
-def test_a_conversation_comes_back_with_its_settings(chat: Chat) -> None:
+def test_a_reopened_conversation_has_its_settings(chat: Chat) -> None:
     chat.choose("Method", "Tree of Reviews (ToR)")
     chat.settled("Tree of Reviews · model")
     chat.unfold("Settings")
@@ -104,7 +106,7 @@ def test_a_conversation_comes_back_with_its_settings(chat: Chat) -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_setting_is_told_before_anything_runs(chat: Chat) -> None:
+def test_an_invalid_setting_is_reported_before_anything_runs(chat: Chat) -> None:
     chat.unfold("Settings")
     chat.unfold("Model")
     field = chat.page.get_by_label("Temperature")
@@ -120,7 +122,7 @@ def test_a_wrong_setting_is_told_before_anything_runs(chat: Chat) -> None:
 
 
 @pytest.mark.long
-def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
+def test_an_unavailable_method_is_reported_and_others_work(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "deep")
@@ -134,7 +136,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
 
 
 @pytest.mark.long
-def test_what_is_wrong_with_a_setting_is_told_at_its_field(chat: Chat) -> None:
+def test_an_invalid_setting_is_reported_at_its_field(chat: Chat) -> None:
     chat.choose("Method", "Tree of Reviews (ToR)")
     chat.unfold("Settings")
     field = chat.page.get_by_label("Widths")
@@ -207,7 +209,7 @@ def test_review_of_queries(chat: Chat) -> None:
 
 
 @pytest.mark.slow
-def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) -> None:
+def test_a_review_on_a_phone_uses_the_ticked_items(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 844})
     chat.page.get_by_role("button", name="Diagram and settings").click()
     chat.choose("Method", "OneR-Direct")
@@ -234,7 +236,7 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
 
 
 @pytest.mark.long
-def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
+def test_two_tabs_have_separate_settings_and_conversations(serve: Serve, open_chat: Open) -> None:
     app = serve()
     one, other = open_chat(app), open_chat(app)
     one.choose("Method", "IRCoT")

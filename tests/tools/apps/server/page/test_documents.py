@@ -28,7 +28,7 @@ PARAGRAPHS = [
 
 
 async def index_here(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Index without a process of its own, which takes seconds to start."""
+    """Index in this process, as a new one takes seconds to start."""
     stages: list[IndexingStage] = []
     corpus = await asyncio.to_thread(build_corpus, job, stages.append)
     for stage in stages:
@@ -80,7 +80,7 @@ def kept_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_a_text_becomes_passages_of_its_own_words(documents_in_process: UserDocuments, uploads: Path) -> None:
+async def test_an_uploaded_text_is_split_into_passages(documents_in_process: UserDocuments, uploads: Path) -> None:
     files = written(uploads, harbour__txt="\n\n".join(PARAGRAPHS))
     stages, corpus = await added(documents_in_process, "anna", files)
     assert (corpus["name"], corpus["files"], corpus["skipped"]) == ("harbour.txt", ["harbour.txt"], 0)
@@ -119,7 +119,7 @@ async def test_files_of_several_formats_become_one_corpus(documents: UserDocumen
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quota", [{"quota_files": 2}, {"quota_bytes": 40_000}])
-async def test_a_users_documents_have_an_end(documents: UserDocuments, uploads: Path, quota: dict[str, int]) -> None:
+async def test_a_users_documents_are_limited(documents: UserDocuments, uploads: Path, quota: dict[str, int]) -> None:
     small = replace(documents, **quota)
     files = written(uploads, a__txt="Rain.", b__txt="Snow. " * 2_000)
     _, corpus = await added(small, "anna", files)
@@ -143,14 +143,14 @@ async def test_two_users_are_apart(documents: UserDocuments, uploads: Path) -> N
 
 
 @pytest.mark.parametrize("user", ["", "..", "../anna", "a/b", "a\\b", "/etc", "a:b", "a\0"])
-async def test_a_users_name_leads_nowhere(documents: UserDocuments, uploads: Path, user: str) -> None:
+async def test_a_user_name_cannot_escape_the_folder(documents: UserDocuments, uploads: Path, user: str) -> None:
     with pytest.raises(SettingsError, match="is malformed"):
         await documents.list_for(user)
     with pytest.raises(SettingsError, match="is malformed"):
         await added(documents, user, written(uploads, a__txt="Rain."))
 
 
-async def test_a_corpus_id_leads_nowhere(documents: UserDocuments, uploads: Path) -> None:
+async def test_a_corpus_id_cannot_escape_the_folder(documents: UserDocuments, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     for key in ("", ".", "..", f"../{corpus['id']}", f"{corpus['id']}/../{corpus['id']}", corpus["id"].upper() + "\n"):
         with pytest.raises(SettingsError, match="no longer exist"):
@@ -160,7 +160,7 @@ async def test_a_corpus_id_leads_nowhere(documents: UserDocuments, uploads: Path
     assert len(await documents.list_for("anna")) == 1
 
 
-async def test_a_files_name_is_shown_and_is_no_path(documents: UserDocuments, uploads: Path) -> None:
+async def test_a_file_name_is_shown_but_never_used_as_a_path(documents: UserDocuments, uploads: Path) -> None:
     evil = uploads / "..\\..\\<img src=x>\x1b[31m\u202e$(id);.txt"
     evil.write_text("Rain falls.")
     long = uploads / ("ä" * 100 + ".txt")
@@ -173,7 +173,7 @@ async def test_a_files_name_is_shown_and_is_no_path(documents: UserDocuments, up
     assert all("img" not in each and "ä" not in each for each in kept_in(inside))
 
 
-async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, uploads: Path) -> None:
+async def test_two_files_with_the_same_name_are_both_indexed(documents: UserDocuments, uploads: Path) -> None:
     (uploads / "other").mkdir()
     files = written(uploads, a__txt="Rain.") + written(uploads / "other", a__txt="Snow.")
     _, corpus = await added(documents, "anna", files)
@@ -194,7 +194,7 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
         ({}, "no file was uploaded"),
     ],
 )
-async def test_what_cannot_be_read_is_named_and_nothing_is_left(
+async def test_unreadable_files_are_listed_and_leave_nothing(
     documents: UserDocuments, uploads: Path, files: dict[str, str | bytes], said: str
 ) -> None:
     with pytest.raises(CorpusError, match=said) as raised:
@@ -205,7 +205,7 @@ async def test_what_cannot_be_read_is_named_and_nothing_is_left(
     assert kept_in(documents.folder) == []
 
 
-async def test_the_other_files_are_read_and_bad_ones_named(documents: UserDocuments, uploads: Path) -> None:
+async def test_bad_files_are_listed_and_the_others_indexed(documents: UserDocuments, uploads: Path) -> None:
     bad = {
         "b__exe": b"MZ\0",
         "c__txt": "",
@@ -225,7 +225,7 @@ async def test_the_other_files_are_read_and_bad_ones_named(documents: UserDocume
     assert {each.id for each in retriever.invoke("rain snow falls hail")} == {"a.txt#1", "g.txt#1"}
 
 
-async def test_each_file_is_reported_with_what_came_of_it(documents: UserDocuments, uploads: Path) -> None:
+async def test_the_result_of_each_file_is_reported(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, good__txt="\n\n".join(PARAGRAPHS), bad__jsonl="{]", empty__txt="", blank__txt=" \n ")
     stages, corpus = await added(documents, "anna", files)
     ends = {each.file: (each.passages, each.problem) for each in stages if each.file and each.passages is not None}
@@ -249,7 +249,7 @@ async def test_a_link_is_not_followed(documents: UserDocuments, uploads: Path, t
     assert kept_in(documents.folder) == []
 
 
-async def test_records_that_cannot_be_used_are_counted_and_told(documents: UserDocuments, uploads: Path) -> None:
+async def test_unusable_records_are_counted_and_reported(documents: UserDocuments, uploads: Path) -> None:
     good = json.dumps({"_id": "1", "text": "Rain falls."})
     files = written(
         uploads, a__jsonl=f'{good}\n{good}\nno JSON\n{{"_id": "2", "text": " "}}\n{{"_id": "3", "text": "\\ud800"}}\n'
@@ -296,7 +296,7 @@ async def test_files_are_added_to_a_corpus_replaced_and_removed(documents: UserD
         await anext(documents.index("bob", more, first["id"]))
 
 
-async def test_a_change_that_fails_leaves_everything_as_it_was(
+async def test_a_failed_change_changes_nothing(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
@@ -310,7 +310,7 @@ async def test_a_change_that_fails_leaves_everything_as_it_was(
     assert kept_in(documents.folder) == before
 
 
-async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) -> None:
+async def test_deleting_a_corpus_removes_all_its_files(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     _, corpus = await added(documents, "anna", files)
     await documents.delete("anna", corpus["id"])
@@ -322,9 +322,7 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
 
 
 @pytest.mark.slow
-async def test_a_change_that_is_stopped_leaves_everything_as_it_was(
-    documents_in_process: UserDocuments, uploads: Path
-) -> None:
+async def test_a_cancelled_change_changes_nothing(documents_in_process: UserDocuments, uploads: Path) -> None:
     documents = documents_in_process
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     before = kept_in(documents.folder)
@@ -343,7 +341,7 @@ WRITES = frozenset({"open", "os.link", "os.mkdir", "os.remove", "os.rename", "os
 
 
 def end_at(number: int, within: Path, how: Callable[[], None]) -> Iterator[int]:
-    """Do something at the numbered change of a file within a folder; what is returned counts down to it."""
+    """Call a function at the n-th change of a file in a folder; return the countdown."""
     left = count(number, -1)
 
     def hook(event: str, given: tuple[Any, ...]) -> None:
@@ -356,7 +354,7 @@ def end_at(number: int, within: Path, how: Callable[[], None]) -> Iterator[int]:
 
 
 def build_and_end_at(number: int, job: UploadJob, within: Path, how: Callable[[], None]) -> int:
-    """Return the status of a process that makes a corpus and ends at a change of a file; 0 where it was over before."""
+    """Return the status of a process that makes a corpus and ends at a file change; 0 if it finished before."""
     if not (child := os.fork()):
         try:
             left = end_at(number, within, how)
@@ -373,7 +371,7 @@ def full_disk() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [full_disk, partial(os._exit, 9)], ids=["full", "killed"])
-async def test_a_change_that_ends_anywhere_is_whole_or_not_at_all(
+async def test_a_change_is_atomic_wherever_its_process_ends(
     documents: UserDocuments, uploads: Path, how: Callable[[], None]
 ) -> None:
     """The record, the files and the index agree, wherever the process that makes the change ends."""
@@ -405,7 +403,7 @@ async def test_a_change_that_ends_anywhere_is_whole_or_not_at_all(
     assert texts == {"Snow.", "Fog."}
 
 
-async def test_a_user_has_only_so_many(
+async def test_the_number_of_corpora_per_user_is_limited(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_CORPORA", 1)
@@ -418,7 +416,9 @@ async def test_a_user_has_only_so_many(
     await added(documents, "bob", files)
 
 
-async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents: UserDocuments, uploads: Path) -> None:
+async def test_remains_of_a_killed_upload_are_ignored_and_later_removed(
+    documents: UserDocuments, uploads: Path
+) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     of_user = next(documents.folder.iterdir())
     old, young = of_user / ("0" * 12), of_user / ("1" * 12)
@@ -433,7 +433,7 @@ async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents
     assert young.exists()
 
 
-async def test_several_at_once_wait_for_each_other(documents: UserDocuments, uploads: Path) -> None:
+async def test_concurrent_uploads_wait_for_each_other(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     made = await asyncio.gather(*(added(documents, "anna", files) for _ in range(3)))
     assert len({corpus["id"] for _, corpus in made}) == 3
@@ -441,7 +441,7 @@ async def test_several_at_once_wait_for_each_other(documents: UserDocuments, upl
     assert len(await documents.list_for("anna")) == 3
 
 
-async def test_those_under_way_count_too(
+async def test_running_uploads_count_towards_the_limit(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_CORPORA", 1)
@@ -459,7 +459,7 @@ async def test_a_deleted_corpus_is_closed(documents: UserDocuments, uploads: Pat
     assert found() is None
 
 
-async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) -> None:
+async def test_a_language_can_be_chosen(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Die Häuser stehen am Hafen.")
     async for each in documents.index("anna", files, language="german"):
         if not isinstance(each, IndexingStage):
@@ -467,7 +467,7 @@ async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) 
             assert resolve_retriever(spec).invoke("Haus")
 
 
-async def test_an_unknown_language_is_named(documents: UserDocuments, uploads: Path) -> None:
+async def test_an_unknown_language_is_refused(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     with pytest.raises(SettingsError, match="language 'klingon' is unknown"):
         async for _ in documents.index("anna", files, language="klingon"):
@@ -475,7 +475,7 @@ async def test_an_unknown_language_is_named(documents: UserDocuments, uploads: P
     assert kept_in(documents.folder) == []
 
 
-def test_old_uploads_are_swept(tmp_path: Path) -> None:
+def test_old_uploads_are_removed(tmp_path: Path) -> None:
     folder = tmp_path / "uploads"
     (folder / "a").mkdir(parents=True)
     old, new, part = folder / "a" / "old.txt", folder / "new.txt", folder / "tmp1234"

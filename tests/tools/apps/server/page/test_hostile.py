@@ -1,4 +1,4 @@
-"""Text that would do something in a page: in the question, a passage, a title, a file's name, what a model says."""
+"""Hostile text in questions, passages, titles, file names and model replies."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ ATTACK = (
 
 
 def harmless(chat: Chat) -> None:
-    """Nothing ran, and nothing that was written became a part of the page."""
+    """Check that no script ran and no text became markup."""
     assert chat.page.evaluate("window.hit") is None
     inside = "#hg-middle img, #hg-middle script, .hg-threads img, #hg-right img, #hg-columns a[href^=javascript]"
     assert chat.page.locator(inside).count() == 0
@@ -24,7 +24,9 @@ def harmless(chat: Chat) -> None:
 
 
 @pytest.mark.slow
-def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_hostile_questions_titles_passages_and_files_are_harmless(
+    serve: Serve, open_chat: Open, tmp_path: Path
+) -> None:
     passages = [
         {"id": ATTACK, "title": f"Guernica {ATTACK}", "text": f"Pablo Picasso {ATTACK} painted Guernica in 1937."},
         {"id": "2", "title": "Radium", "text": "Marie Curie found radium."},
@@ -64,7 +66,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
 
 
 @pytest.mark.slow
-def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
+def test_hostile_model_replies_are_harmless(serve: Serve, open_chat: Open) -> None:
     def reply(role: str, _: object) -> str:
         return (
             json.dumps({"answer": ATTACK, "reasoning": ATTACK, "citations": [1]}) if role.endswith("answer") else ATTACK
@@ -81,7 +83,7 @@ def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.slow
-def test_the_browser_is_told_to_fetch_nothing_from_elsewhere(chat: Chat) -> None:
+def test_the_content_security_policy_allows_only_the_apps_origin(chat: Chat) -> None:
     blocked = chat.page.evaluate(
         """() => new Promise((done) => {
           document.addEventListener("securitypolicyviolation", (event) => done(event.blockedURI));

@@ -1,4 +1,4 @@
-"""Long answers on the page: twelve requests at three widths, and Markdown that would do something."""
+"""Long answers on the page: twelve requests at three widths, and hostile Markdown."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ OVERFLOWS = """() => ["#hg-talk", ".hg-long", ".hg-turn"].flatMap(name => [...do
 
 
 def reference(markdown: str) -> dict[str, int]:
-    """Count what another parser's settings find in a reply."""
+    """Count the elements that another parser finds in a reply."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown)
     every = [each for token in tokens for each in [token, *(token.children or ())]]
     tags = [each.tag if each.type != "fence" else "pre" for each in every if each.nesting >= 0]
@@ -32,7 +32,7 @@ def reference(markdown: str) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_twelve_long_answers_are_drawn_right_at_three_widths(serve: Serve, open_chat: Open) -> None:
+def test_twelve_long_answers_are_rendered_at_three_widths(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(writes()) as model:
         settings = {"model": f"openai:m?base_url={model.base_url}", "use_method": "one_step"}
         chat = open_chat(serve(settings=settings), permissions=["clipboard-read", "clipboard-write"])
@@ -67,7 +67,7 @@ def test_twelve_long_answers_are_drawn_right_at_three_widths(serve: Serve, open_
 
 
 @pytest.mark.slow
-def test_hostile_markdown_draws_nothing_active(chat: Chat) -> None:
+def test_hostile_markdown_renders_nothing_active(chat: Chat) -> None:
     marks = ['<button type="button">1</button>'] * 2
     for text in HOSTILE_MARKDOWN:
         for written in (text, LongAnswer(2).write(text)):

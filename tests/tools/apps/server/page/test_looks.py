@@ -39,7 +39,7 @@ FOCUSED = """async () => {
 
 
 def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
-    """Tell which share of the line around what has the focus is to be seen, and not cut off or under other things."""
+    """Return the visible share of the focus outline, neither clipped nor covered."""
     if len(focused["colour"]) != 3:  # none, or one that is partly transparent
         return 0.0
     x, y, width, height = (round(each) for each in focused["box"])
@@ -54,7 +54,7 @@ def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 390])
-def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
+def test_nothing_is_clipped_and_colours_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
     app = serve()
     backgrounds: list[str] = []
     for scheme in ("light", "dark"):
@@ -74,7 +74,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
 
 
 @pytest.mark.long
-def test_everything_is_reached_by_tab_and_is_seen_to_be(chat: Chat) -> None:
+def test_every_control_is_reachable_by_tab_with_a_visible_focus(chat: Chat) -> None:
     chat.ask("Who painted Guernica?")
     chat.page.add_style_tag(content="*{transition:none !important}")
     for title in ("Add your own documents", "Settings", "Chat"):
@@ -118,7 +118,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(chat: Chat) -> None:
 
 
 @pytest.mark.slow
-def test_every_passage_opens_in_the_middle(chat: Chat) -> None:
+def test_every_passage_opens_centred(chat: Chat) -> None:
     chat.ask("Where was the painter of Guernica born?")
     marks = chat.last.locator(".hg-cite")
     assert marks.count() == 2
@@ -132,7 +132,7 @@ def test_every_passage_opens_in_the_middle(chat: Chat) -> None:
 
 
 @pytest.mark.long
-def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve: Serve, open_chat: Open) -> None:
+def test_on_a_narrow_screen_the_picture_scrolls_and_escape_closes_the_panel(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(settings={"use_method": "migres"}), viewport={"width": 390, "height": 844})
     chat.ask("Where was the painter of Guernica born?")
     settings = chat.page.get_by_role("button", name="Diagram and settings")

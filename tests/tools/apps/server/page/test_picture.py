@@ -16,7 +16,7 @@ from support.step_events import sparse_event
 
 
 def drawn(html: str) -> list[ET.Element]:
-    """Give the way to the answer, where there is one, and the whole."""
+    """Return the path to the answer, if there is one, and the complete tree."""
     return list(ET.fromstring(html).iter(f"{SVG}svg"))  # noqa: S314 - what we wrote ourselves
 
 
@@ -29,7 +29,7 @@ def event(kind: str, step: int, **data: Any) -> StepEvent:
 
 
 def large_run(count: int) -> list[StepEvent]:
-    """A tree of so many paragraphs, each with three below it, whose last one is cited."""
+    """Return a tree of this many paragraphs with three children each, the last of which is cited."""
     nodes = [
         {
             "id": f"n{number}",
@@ -49,7 +49,7 @@ def large_run(count: int) -> list[StepEvent]:
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())
-def test_every_method_has_a_narrow_picture_with_each_text_in_its_card(method: str, variant: int) -> None:
+def test_every_methods_narrow_picture_has_its_texts_inside_cards(method: str, variant: int) -> None:
     events, passages, answer = recorded(method, variant)
     for svg in drawn(picture(QUESTION, events, {each["id"]: each for each in passages})):
         assert float(svg.get("viewBox", "").split()[2]) <= 340
@@ -58,11 +58,11 @@ def test_every_method_has_a_narrow_picture_with_each_text_in_its_card(method: st
         check_layout(svg)
 
 
-def test_without_events_there_is_none() -> None:
+def test_without_events_there_is_no_picture() -> None:
     assert picture("Q?", [], {}) == ""
 
 
-def test_a_run_under_way_has_a_picture_already() -> None:
+def test_a_running_turn_has_a_picture() -> None:
     events, _, _ = recorded("ra_isf")
     counts = (1, 4, len(events))
     sizes = [len(list(parsed(picture(QUESTION, events[:count], {})).iter(f"{SVG}rect"))) for count in counts]
@@ -70,14 +70,14 @@ def test_a_run_under_way_has_a_picture_already() -> None:
     assert sizes == sorted(sizes)
 
 
-def test_colours_are_left_to_the_page_but_for_what_its_style_replaces() -> None:
+def test_a_picture_has_no_style_element_and_no_ids() -> None:
     events, _, _ = recorded("tree_of_reviews")
     html = picture(QUESTION, events, {})
     assert "<style" not in html
     assert " id=" not in html  # several pictures may stand in a page
 
 
-def test_a_passage_without_a_title_is_named_by_how_it_begins() -> None:
+def test_an_untitled_passage_is_labelled_by_its_first_words() -> None:
     found = Passage(id="p7", title="", text="Rain falls in Bergen. " * 20, score=1, source="s", hop=1)
     events = [
         event("query", 1, query="Q?", why=""),
@@ -101,7 +101,7 @@ def test_hostile_text_is_only_text(text: str) -> None:
     assert not {name for name in attributes if name.startswith("on") or name in ("href", "src")}
 
 
-def test_the_way_to_the_answer_of_a_large_run_comes_first_and_the_rest_is_folded() -> None:
+def test_a_large_run_shows_the_path_to_the_answer_and_folds_the_rest() -> None:
     html = picture("Q?", large_run(500), {})
     assert len(html) < 200_000
     way, whole = drawn(html)
@@ -117,7 +117,7 @@ def test_a_large_text_is_cut() -> None:
     assert len(html) < 20_000
 
 
-def test_folding_counts_all_that_is_left_out() -> None:
+def test_folded_parts_show_how_many_items_they_hide() -> None:
     root = group_paragraphs(build_tree("Q?", large_run(500)).root, titles=None)
 
     def nodes(node: Any) -> int:

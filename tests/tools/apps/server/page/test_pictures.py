@@ -1,4 +1,4 @@
-"""The guide's pictures: states of the page, and a run's tree; `make pictures` draws them again, in `docs/pictures`."""
+"""The guide's pictures of the page and of a run's tree; `make pictures` redraws them in `docs/pictures`."""
 
 import os
 from io import BytesIO
@@ -39,7 +39,7 @@ IN_THE_DARK = pytest.mark.parametrize("scheme", ["light", pytest.param("dark", m
 
 
 def draw(chat: Chat, file: Path) -> None:
-    """Take a picture of what is in view, once nothing moves; nothing reaches beyond the conversation's sides."""
+    """Take a screenshot of the viewport once nothing moves; nothing may overflow the conversation."""
     assert chat.page.evaluate("(each => each.scrollWidth <= each.clientWidth)(document.querySelector('#hg-talk'))"), (
         file
     )
@@ -109,7 +109,7 @@ def test_a_simple_page(
     draw(chat, pictures / named("uploads", device, scheme))
 
 
-def test_they_are_small() -> None:
+def test_the_pictures_are_small() -> None:
     files = [each for each in PICTURES.iterdir() if each.is_file()]
     assert {"chat.png", "run_tree.svg"} <= {each.name for each in files}
     assert sum(each.stat().st_size for each in files) < 1_500_000

@@ -1,4 +1,4 @@
-"""What a browser sends by hand: no file of the machine, and no address, may be had through the page."""
+"""Hand-written requests can neither read local files nor fetch URLs through the page."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-async def test_no_file_of_the_machine_comes_back_and_no_address_is_fetched(tmp_path: Path, secret: Path) -> None:
+async def test_the_page_returns_no_local_file_and_fetches_no_url(tmp_path: Path, secret: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, BOB) as bob:
         files = (secret, tmp_path / "threads.sqlite", Path(f"/proc/{os.getpid()}/environ"), Path("/etc/passwd"))
@@ -52,7 +52,7 @@ async def test_no_file_of_the_machine_comes_back_and_no_address_is_fetched(tmp_p
 
 
 @pytest.mark.slow
-async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None:
+async def test_an_upload_is_deleted_after_indexing(tmp_path: Path) -> None:
     (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # of an older version
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, BOB) as bob:
@@ -67,7 +67,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_an_upload_is_its_users_alone(tmp_path: Path) -> None:
+async def test_an_upload_is_available_only_to_its_user(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BOB) as bob:
         place = await ann.uploaded("rain.txt", "Rain falls in Bergen.")
@@ -89,8 +89,8 @@ async def test_an_upload_is_its_users_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_no_route_of_gradio_serves_a_file_but_ones_own_uploads(tmp_path: Path) -> None:
-    """Every route that Gradio has is asked for an upload by its place, so that one that is new is noticed."""
+async def test_no_gradio_route_serves_files_except_own_uploads(tmp_path: Path) -> None:
+    """Every route of Gradio is asked for an upload by its path, so that new routes are noticed."""
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BOB) as bob:
         name = await ann.uploaded("rain.txt", SECRET)

@@ -23,7 +23,7 @@ from hopgraph.tools.apps.server.service import Admission, Service, model_names
 
 @pytest.fixture(scope="session")
 def gr() -> Any:
-    """Gradio; importing it takes seconds in each process that collects tests."""
+    """Gradio, imported here because that takes seconds in each process that collects tests."""
     return import_module("gradio")
 
 
@@ -53,7 +53,7 @@ def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> None:
+def test_callers_see_no_owner_settings(name: str) -> None:
     mine, all_of_them = by_name(name), by_name(name, owner=True)
     assert not mine.keys() & OPERATOR_SETTINGS
     assert {"model", "reranker", "cache_dir"} <= all_of_them.keys()
@@ -62,21 +62,21 @@ def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_what_a_field_shows_at_first_is_no_change(name: str, gr: Any) -> None:
+def test_the_initial_value_of_a_field_is_not_a_change(name: str, gr: Any) -> None:
     cls = ChatContext if name == AUTO else METHODS[name].Context
     for setting in by_name(name, owner=True).values():
         first = make_component(gr, setting, setting.value).value
         assert apply_change(cls, setting, {}, first) == ({}, "")
 
 
-def test_settings_that_the_app_was_started_with_are_in_force() -> None:
+def test_the_apps_settings_are_the_defaults() -> None:
     given = ChatContext.model_validate({"top_k": 7, "methods": {"migres": {"max_iterations": 2}}})
     found = by_name("migres", given=given)
     assert found["top_k"].value == 7
     assert found["max_iterations"].value == 2
 
 
-def test_a_value_that_only_code_can_give_has_no_field() -> None:
+def test_settings_that_only_code_can_set_have_no_field() -> None:
     found = ChatContext().model_copy(update={"reranker": object(), "models": {"migres": object()}})
     names = {each.name for each in list_settings(found, owner=True)}
     assert not {"reranker", "models"} & names
@@ -101,7 +101,7 @@ def test_a_value_that_only_code_can_give_has_no_field() -> None:
         ("search", "depth", "depth"),
     ],
 )
-def test_values_are_read_as_they_are_entered(name: str, value: object, read: object) -> None:
+def test_entered_values_are_parsed(name: str, value: object, read: object) -> None:
     setting = by_name("tree_of_reviews", owner=True)[name]
     now, wrong = apply_change(METHODS["tree_of_reviews"].Context, setting, {"max_depth": 9}, value)
     assert wrong == ""
@@ -125,7 +125,7 @@ def test_values_are_read_as_they_are_entered(name: str, value: object, read: obj
         ("search", "sideways", "got 'sideways'"),
     ],
 )
-def test_a_wrong_value_is_told_in_one_line_and_refuses_the_question(name: str, value: Any, said: str) -> None:
+def test_an_invalid_value_is_reported_in_one_line_and_refuses_the_question(name: str, value: Any, said: str) -> None:
     cls, setting = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews", owner=True)[name]
     now, wrong = apply_change(cls, setting, {}, value)
     assert said in wrong
@@ -143,7 +143,7 @@ def service_settings(changes: dict[str, Any]) -> ChatContext:
     return service.settings("tree_of_reviews", changes, owner=True)
 
 
-def test_changes_are_what_the_service_takes() -> None:
+def test_the_service_accepts_the_panels_changes() -> None:
     cls, found = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews")
     changes: dict[str, Any] = {}
     for name, value in {"max_depth": 2, "widths": "[2, 1]", "top_k": 8}.items():
@@ -173,7 +173,7 @@ async def test_a_panel_has_every_field_in_its_group(name: str, gr: Any) -> None:
     assert len(blocks.fns) == len(by_name(name, owner=True))
 
 
-async def test_a_panel_shows_what_was_changed_before(gr: Any) -> None:
+async def test_a_panel_shows_earlier_changes(gr: Any) -> None:
     before: dict[str, JsonValue] = {"max_depth": 6, "widths": "[4,"}
     with gr.Blocks() as blocks:
         add_panel(gr, "tree_of_reviews", before)
@@ -182,7 +182,7 @@ async def test_a_panel_shows_what_was_changed_before(gr: Any) -> None:
     assert shown["hg-setting-widths"] == "[4,"
 
 
-async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversation(gr: Any) -> None:
+async def test_a_late_change_does_not_affect_the_next_conversation(gr: Any) -> None:
     with gr.Blocks() as blocks:
         add_panel(gr, "tree_of_reviews", {})
     widths = next(each for each in blocks.fns.values() if each.inputs[0].elem_id == "hg-setting-widths")
@@ -194,7 +194,7 @@ async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversatio
         assert await listen("[1]", other, {}) == (gr.skip(), gr.skip())
 
 
-def test_a_field_tells_what_it_takes(gr: Any) -> None:
+def test_a_field_describes_its_values(gr: Any) -> None:
     found = by_name("tree_of_reviews")
     assert make_component(gr, found["max_depth"], 3).info.endswith("(from 1 to 10)")
     assert make_component(gr, found["prune_similar"], None).info.endswith("(above 0 to 1; empty for none)")

@@ -1,4 +1,4 @@
-"""The page for people who only ask, in their language, with its operator's looks."""
+"""The simple page: only asking, in the user's language and with the operator's style."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ HIDDEN = ["#hg-method", "#hg-reviewed", "#hg-settings", "#hg-picture"]
 
 
 @pytest.mark.slow
-def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_the_simple_page_has_only_question_answer_and_sources(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>")
     look = {
         "title": "Ask <ACME>",
@@ -69,7 +69,7 @@ def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open,
 
 
 def tab_to(chat: Chat, name: str) -> None:
-    """Press Tab until what is called so has the focus."""
+    """Press Tab until the element with this name has the focus."""
     called = "(each => each.getAttribute('aria-label') || each.labels?.[0]?.innerText || each.innerText || '')"
     for _ in range(60):
         chat.page.keyboard.press("Tab")
@@ -79,7 +79,7 @@ def tab_to(chat: Chat, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_keyboard_is_enough(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_the_page_can_be_used_by_keyboard(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "quon.txt").write_text("The river Quon begins in the Blue Hills.")
     build_index(tmp_path / "texts", tmp_path / "index")
@@ -120,7 +120,9 @@ def test_the_keyboard_is_enough(serve: Serve, open_chat: Open, tmp_path: Path) -
     ("locale", "send", "looked_up"),
     [("de-AT", "Senden", "nachgeschlagen"), pytest.param("fr", "Envoyer", "en ", marks=pytest.mark.long)],
 )
-def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: str, send: str, looked_up: str) -> None:
+def test_the_page_uses_the_browsers_language(
+    serve: Serve, open_chat: Open, locale: str, send: str, looked_up: str
+) -> None:
     chat = open_chat(serve(simple=True), locale=locale)
     assert chat.page.evaluate("document.documentElement.lang") == locale[:2]
     chat.page.locator("#hg-box textarea").fill(HOPS)
@@ -136,7 +138,7 @@ def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: 
 
 
 @pytest.mark.slow
-def test_what_goes_wrong_is_said_in_the_browsers_language(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_problems_are_reported_in_the_browsers_language(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     settings = {"model": "openai:any?base_url=http://127.0.0.1:9/v1", "request_retries": 0}
     chat = open_chat(serve(simple=True, settings=settings), wait=False, locale="de-DE")
     chat.page.locator("#hg-box textarea").fill(HOPS)
@@ -156,7 +158,7 @@ def test_what_goes_wrong_is_said_in_the_browsers_language(serve: Serve, open_cha
     assert not [each["en"] for pattern, each in read_problems() if pattern.search(shown)]
 
 
-def test_every_text_is_in_every_language_with_the_same_places() -> None:
+def test_every_text_has_the_same_placeholders_in_every_language() -> None:
     texts = texts_by_language()
     assert {*texts} == {*LANGUAGES}
     for key, english in texts["en"].items():
@@ -171,7 +173,7 @@ def places(text: str) -> set[str]:
     return set(re.findall(r"{\w+}", text))
 
 
-def test_every_problem_is_one_that_the_code_reports() -> None:
+def test_every_translated_problem_is_reported_by_the_code() -> None:
     root = Path(__file__).parents[5]
     code = "".join(path.read_text("utf-8") for folder in ("nodes", "tools") for path in (root / folder).rglob("*.py"))
     for _, each in read_problems():
@@ -179,7 +181,7 @@ def test_every_problem_is_one_that_the_code_reports() -> None:
         assert any(piece in code for piece in pieces), each["en"]
 
 
-def test_a_problem_is_found_behind_what_it_is_about() -> None:
+def test_a_problem_is_translated_after_its_subject() -> None:
     german = texts_for("de")
     assert german.problem("a: b.txt: the file is empty") == "a: b.txt: ist leer"
     assert german.problem("the question has 9 characters; the limit is 5") == (
@@ -238,12 +240,12 @@ def test_the_upload_script_has_the_texts_of_refused_uploads() -> None:
         (",;q=1,;;," * 9999, "en"),
     ],
 )
-def test_the_language_that_is_liked_best_is_taken(accepted: str, language: str) -> None:
+def test_the_preferred_supported_language_is_chosen(accepted: str, language: str) -> None:
     assert texts_for(accepted).language == language
 
 
 @pytest.mark.parametrize("color", ["#ffffff", "#000000", "#ffff00", "#0f766e", "#4f46e5", "#7f7f7f"])
-def test_texts_in_any_color_can_be_read(color: str) -> None:
+def test_text_contrast_is_sufficient_for_any_color(color: str) -> None:
     rgb = parse_color(color)
     assert contrast(readable_on(rgb, WHITE), WHITE) >= 4.5
     assert contrast(readable_on(rgb, DARK_PAGE), DARK_PAGE) >= 4.5

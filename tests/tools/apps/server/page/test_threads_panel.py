@@ -1,4 +1,4 @@
-"""Conversations on the left, and whose they are."""
+"""The list of conversations, per user."""
 
 import time
 from pathlib import Path
@@ -15,13 +15,13 @@ ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
 
 
 def titles(chat: Chat, count: int) -> list[str]:
-    """Wait for a number of conversations; gives their titles."""
+    """Wait for a number of conversations; return their titles."""
     chat.page.wait_for_function(f"document.querySelectorAll('.hg-threads label').length === {count}")
     return [text.strip() for text in chat.threads.all_inner_texts()]
 
 
 @pytest.mark.slow
-def test_new_choose_rename_delete(chat: Chat) -> None:
+def test_conversations_can_be_created_chosen_renamed_and_deleted(chat: Chat) -> None:
     chat.ask("Who painted Guernica?")
     chat.page.get_by_role("button", name="New conversation").click()
     chat.page.get_by_text("Ask your documents").wait_for()
@@ -60,7 +60,9 @@ async def ask_in_ten_conversations(options: ServingOptions) -> None:
 
 
 @pytest.mark.long
-def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+def test_a_long_list_of_conversations_scrolls_and_is_one_tab_stop(
+    serve: Serve, open_chat: Open, tmp_path: Path
+) -> None:
     run_in_background(ask_in_ten_conversations(ServingOptions(threads=tmp_path / "threads.sqlite")))
     chat = open_chat(serve(), viewport={"width": 1280, "height": 540})
     titles(chat, 10)
@@ -90,7 +92,7 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
 
 
 @pytest.mark.slow
-def test_users_log_in_and_out_and_see_their_own(serve: Serve, open_chat: Open) -> None:
+def test_users_log_in_and_out_and_see_only_their_own_conversations(serve: Serve, open_chat: Open) -> None:
     app = serve(keys={ANN: "ann", BEN: "ben"})
     ann = open_chat(app, wait=False)
     log_in(ann, "key-of-nobody-0123456789")
