@@ -13,7 +13,7 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    `add_node(…, reserve_calls=N)` reserves N calls of the budget for the nodes after it. The rule-based model answers an
    unknown step as it would `answer`; a reply that does not fit becomes the step's fallback.
 4. Connect the nodes with edges, or in a row with `chain`; give conditional edges a path map, so that they are
-   labelled. Nodes and routers get what LangGraph passes by name: `runtime` (its `context` is the settings), `config`,
+   labeled. Nodes and routers get what LangGraph passes by name: `runtime` (its `context` is the settings), `config`,
    `writer`, `store`. Compile with a name. A part of another method's figure can also be a node, e.g.
    `ra_isf.build_solve`.
 

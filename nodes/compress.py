@@ -19,7 +19,7 @@ from hopgraph.tools.prompts import Value, clean
 
 
 class CompressionReply(ReplyModel):
-    """A reply of the roles `summarise` and `snippet`."""
+    """A reply of the roles `summarize` and `snippet`."""
 
     text: ShortText
 
@@ -27,7 +27,7 @@ class CompressionReply(ReplyModel):
 def compress_ask(
     step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]
 ) -> ModelCall[CompressionReply]:
-    """Return the call that compresses one passage to what matters for a query; step is `summarise` or `snippet`."""
+    """Return the call that compresses one passage to what matters for a query; step is `summarize` or `snippet`."""
     variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": query}
     return ModelCall(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
@@ -38,7 +38,7 @@ async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Up
     In `knowledge` the model's text replaces the passage's; irrelevant passages and those without a usable reply are
     dropped. Reads `knowledge` and `passages`; writes `knowledge`.
     """
-    step = "summarise" if runtime.context.compression == "summary" else "snippet"
+    step = "summarize" if runtime.context.compression == "summary" else "snippet"
     passages = passages_by_id(state["passages"])
     places = [(entry["query"], excerpt) for entry in state["knowledge"] for excerpt in entry["excerpts"]]
     asks = [compress_ask(step, query, excerpt, passages) for query, excerpt in places]
@@ -70,7 +70,7 @@ def report_compressed(runtime: Runtime[Any], step: str, query: str, passages_in:
     emit(runtime, Compressed(query=query, how=step, passages_in=passages_in, kept=texts))
 
 
-def make_compress_next_node(step: Literal["summarise", "snippet"]) -> Node:
+def make_compress_next_node(step: Literal["summarize", "snippet"]) -> Node:
     """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
     Irrelevant passages make room for others further down the ranking: MIGRES, section 4.4, counts about 8 calls for

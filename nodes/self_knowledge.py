@@ -60,10 +60,10 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Updat
     return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def vote_of_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
-    """Let the k nearest labelled questions vote (SKR).
+async def vote_of_neighbors(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
+    """Let the k nearest labeled questions vote (SKR).
 
-    Where retrieval helps at least as many of all labelled questions as it harms, they must say clearly that it helps;
+    Where retrieval helps at least as many of all labeled questions as it harms, they must say clearly that it helps;
     else, that it harms: by a majority of the margin that the authors' code has, the difference of all labels scaled
     to k. Writes `needs_retrieval`. A SettingsError names labels, or an embedding model, that cannot be used.
     """
@@ -73,7 +73,7 @@ async def vote_of_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]
 
 
 def needs_retrieval(votes: Mapping[str, int], labels: Mapping[str, int]) -> bool:
-    """Decide by the labels `helps` and `harms` of the k neighbours, and by all labels, `same` among them.
+    """Decide by the labels `helps` and `harms` of the k neighbors, and by all labels, `same` among them.
 
     Without a clear majority the side that all labels do not lean to is taken, as in the authors' code.
     """
@@ -84,7 +84,7 @@ def needs_retrieval(votes: Mapping[str, int], labels: Mapping[str, int]) -> bool
 
 
 def _vote(question: str, settings: SkrKnnContext) -> tuple[Counter[str], bool]:
-    """Count the neighbours' labels, and decide."""
+    """Count the neighbors' labels, and decide."""
     from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint  # here in the thread, as it brings NumPy
 
     if settings.labels is None:
@@ -96,6 +96,6 @@ def _vote(question: str, settings: SkrKnnContext) -> tuple[Counter[str], bool]:
             made = f"made with the {name} {min(others)}, and this run has {here}"
             raise SettingsError(f"labels {settings.labels}: {made}; {MAKE_LABELS}")
     deciding = [each for each in labeled if each.label != "same"]
-    near = find_nearest(question, deciding, settings.neighbours, settings.embedding)
+    near = find_nearest(question, deciding, settings.neighbors, settings.embedding)
     votes = Counter[str](each.label for each in near)
     return votes, needs_retrieval(votes, Counter(each.label for each in labeled))

@@ -21,7 +21,7 @@ from hopgraph.state.schemas import FoundState
 from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.analyser import MAX_CACHED
+from hopgraph.tools.text.analyzer import MAX_CACHED
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _POINTS_BACK = re.compile(

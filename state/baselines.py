@@ -148,7 +148,7 @@ class SummContext(CompressedContext):
     """The settings of SUMM."""
 
     method = "summ"
-    steps = ("summarise", "answer")
+    steps = ("summarize", "answer")
 
 
 class SnippetContext(CompressedContext):
@@ -169,9 +169,9 @@ class SkrKnnContext(Context):
     step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("reason", "reason_alone")}
 
     labels: str | None = method_setting(
-        None, "file of labelled training questions, made by `hopgraph build skr_knn`; required"
+        None, "file of labeled training questions, made by `hopgraph build skr_knn`; required"
     )
-    neighbours: int = method_setting(5, "k: number of nearest labelled questions that vote", ge=1, le=1000)
+    neighbors: int = method_setting(5, "k: number of nearest labeled questions that vote", ge=1, le=1000)
     embedding: str = method_setting(
         "lexical", "how questions are compared: lexical (shared words) or by an embedding model, e.g. st:NAME"
     )
@@ -180,7 +180,7 @@ class SkrKnnContext(Context):
     @override
     def missing(self) -> str:
         """Return an error message if there are no labels, saying how to make them."""
-        return "" if self.labels else f"skr_knn needs labelled training questions: {MAKE_LABELS}"
+        return "" if self.labels else f"skr_knn needs labeled training questions: {MAKE_LABELS}"
 
 
 class SamplesState(MethodState):

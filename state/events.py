@@ -170,7 +170,7 @@ class Compressed(QueryEvent, kind="compressed"):
     """A model compressed passages to summaries or snippets."""
 
     how: str
-    """The step: `summarise` or `snippet`."""
+    """The step: `summarize` or `snippet`."""
     passages_in: int
     kept: list[CompressedPassage]
 

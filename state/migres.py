@@ -25,8 +25,8 @@ class MigresContext(KnowledgeContext):
     """The settings of MIGRES; iterations and passages are Table 11's for multi-hop questions; δ is in the presets."""
 
     method = "migres"
-    steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
-    step_nodes: ClassVar[StepNodes] = {"summarise": ("compress",), "snippet": ("compress",)}
+    steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarize", "snippet")
+    step_nodes: ClassVar[StepNodes] = {"summarize": ("compress",), "snippet": ("compress",)}
     presets: ClassVar[Presets] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_reranker": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_reranker": "bge"},

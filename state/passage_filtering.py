@@ -52,7 +52,7 @@ class KnowledgeContext(FilterContext):
     compression: Literal["sentences", "none", "summary", "snippet"] = method_setting(
         "sentences",
         "how passages are compressed: by the sentence filter, not at all, or by one model call per passage "
-        "that summarises it or copies a snippet (Table 5)",
+        "that summarizes it or copies a snippet (Table 5)",
     )
 
     @property

@@ -10,6 +10,7 @@ RENAMED = {
     "threshold_for": "threshold_reranker",
     "max_reply_tokens": "max_output_tokens",
     "answer_style": "answer_instructions",
+    "neighbours": "neighbors",
 }
 
 

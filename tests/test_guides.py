@@ -140,7 +140,7 @@ def test_every_function_that_makes_a_node_is_there_with_its_parameters() -> None
 @pytest.mark.parametrize("method", methods())
 async def test_the_table_has_what_the_nodes_read_and_write(method: str) -> None:
     if method == "skr_knn":
-        pytest.skip("needs labelled questions; its nodes but one are those of self_rag")
+        pytest.skip("needs labeled questions; its nodes but one are those of self_rag")
     keys = NodeKeys()
     context = {"gold_passages": GOLD} if method == "gold_passages" else {}
     graph = keys.watch(import_module(METHODS[method].place.place).build()).compile()

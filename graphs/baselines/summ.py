@@ -1,10 +1,10 @@
-"""SUMM: retrieve, rerank, summarise the best passages, then answer from the summaries.
+"""SUMM: retrieve, rerank, summarize the best passages, then answer from the summaries.
 
 The paper's claim: summaries let a prompt hold the content of more passages; MIGRES finds that this helps
 with multi-hop questions, at one call per passage.
 
 Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
-MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the top down until
+MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarized from the top down until
 five (k) are relevant, in batches of as many as are still missing; zero-shot. *Ours*: at most `max_compressed` of
 them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
@@ -35,7 +35,7 @@ def route_compressed(
 
 
 def compressing(
-    context: type[CompressedContext], step: Literal["summarise", "snippet"]
+    context: type[CompressedContext], step: Literal["summarize", "snippet"]
 ) -> Callable[..., AnswerGraph[Context]]:
     """Return the `build` of a method with a step that compresses passages, one call each, until k are relevant."""
 
@@ -54,5 +54,5 @@ def compressing(
     return build
 
 
-build = compressing(Context, "summarise")
+build = compressing(Context, "summarize")
 graph = build().compile(name="SUMM")

@@ -59,7 +59,7 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         self.add_node("prepare", prepare_for(self.state_schema, given=given)).add_edge(START, "prepare")
 
     def add_branch(self, source: str, key: str, if_set: Mapping[str, str], if_empty: Mapping[str, str]) -> Self:
-        """Add two labelled edges: to `if_set` if the state's `key` is set, to `if_empty` if it is empty or false.
+        """Add two labeled edges: to `if_set` if the state's `key` is set, to `if_empty` if it is empty or false.
 
         If the state does not have the key, it names a setting.
         """

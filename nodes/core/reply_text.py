@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from hopgraph.state import Passage
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
+from hopgraph.tools.text import DEFAULT_ANALYZER, split_sentences
 
 MODEL_SOURCE = "model"
 """The source of a passage that the model recalled."""
@@ -107,7 +107,7 @@ def normalized_query(query: str) -> str:
 
     Signs that are part of a name or number are kept: C++ is not C#, and 1.5 not 15.
     """
-    return " ".join(DEFAULT_ANALYSER.words(query.casefold()))
+    return " ".join(DEFAULT_ANALYZER.words(query.casefold()))
 
 
 def is_dont_know(text: str) -> bool:

@@ -19,7 +19,7 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX, find_location, name_source, plain_metadata
 from hopgraph.tools.text import contains
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 
 _OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
 _OWN_SOURCES = (MODEL_SOURCE, REVIEWER_SOURCE)

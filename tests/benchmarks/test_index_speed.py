@@ -1,4 +1,4 @@
-"""Building and searching an index, against bm25s called directly with the same analyser.
+"""Building and searching an index, against bm25s called directly with the same analyzer.
 
 Ours and theirs take turns, and the quickest round of each counts: what else the machine does then matters
 least.

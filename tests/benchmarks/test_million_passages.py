@@ -19,7 +19,7 @@ import pytest
 
 from hopgraph.tools.retrieval import Bm25Retriever, open_index
 from hopgraph.tools.retrieval.passage_store import PassageFile
-from hopgraph.tools.text import DEFAULT_ANALYSER
+from hopgraph.tools.text import DEFAULT_ANALYZER
 from support.zipf_corpus import TITLES, write_corpus, zipf_texts
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
@@ -86,7 +86,7 @@ def seconds_each(search: Callable[[str], object], queries: list[str]) -> float:
 
 
 def raw_bm25s(folder: Path) -> Callable[[str], object]:
-    """Open an index with bm25s itself, its analyser and its corpus in memory, as its own examples do."""
+    """Open an index with bm25s itself, its analyzer and its corpus in memory, as its own examples do."""
     bm25s: Any = import_module("bm25s")
     stemmer: Any = import_module("Stemmer").Stemmer("english")
     direct = bm25s.BM25.load(folder / "bm25", mmap=True)
@@ -156,7 +156,7 @@ def test_search_rate_against_langchains_bm25_retriever(benchmark: Any, million: 
     build_index(source, million.folder.parent / "tenth")
     index = open_index(million.folder.parent / "tenth")
     texts = [f"{passage.title} {passage.text}" for passage in (index.passages[row] for row in range(count))]
-    theirs = community.BM25Retriever.from_texts(texts, k=50, preprocess_func=DEFAULT_ANALYSER.terms)
+    theirs = community.BM25Retriever.from_texts(texts, k=50, preprocess_func=DEFAULT_ANALYZER.terms)
     slow = seconds_each(theirs.invoke, QUERIES[:6])
     fast = seconds_each(lambda query: Bm25Retriever(index=index).invoke(query, k=50), QUERIES)
     benchmark.pedantic(lambda: index.search(QUERIES[0], 50), rounds=5)

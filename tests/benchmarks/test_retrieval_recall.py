@@ -136,10 +136,10 @@ async def test_the_weight_is_best_on_first_halves_and_holds_on_second_halves(sam
 
 
 def made_up(count: int) -> Any:
-    """Make vectors around a thousand centres, as those of passages about a thousand things might be."""
+    """Make vectors around a thousand centers, as those of passages about a thousand things might be."""
     random = np.random.default_rng(0)
-    centres = random.standard_normal((1000, _WIDTH)).astype(np.float32)
-    vectors = centres[random.integers(0, 1000, count)] + random.standard_normal((count, _WIDTH), dtype=np.float32)
+    centers = random.standard_normal((1000, _WIDTH)).astype(np.float32)
+    vectors = centers[random.integers(0, 1000, count)] + random.standard_normal((count, _WIDTH), dtype=np.float32)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 

@@ -38,7 +38,7 @@ def test_the_roles_the_answer_and_what_it_rests_on(method: str) -> None:
     assert set(METHODS[method].Context.steps) == set(ROLES[method])
 
 
-IRRELEVANT = {step: lambda _: '{"text": "irrelevant"}' for step in ("summarise", "snippet")}
+IRRELEVANT = {step: lambda _: '{"text": "irrelevant"}' for step in ("summarize", "snippet")}
 
 
 @pytest.mark.parametrize("method", METHODS)

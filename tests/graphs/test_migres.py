@@ -249,7 +249,7 @@ def test_without_recall_nothing_left_means_no_extraction() -> None:
             f"Night Harbour is a 1961 film. … {PORT}",
         ),
     ],
-    ids=["what it points to", "one sentence", "whole passage", "neighbours", "a gap"],
+    ids=["what it points to", "one sentence", "whole passage", "neighbors", "a gap"],
 )
 def test_sentences_are_kept_by_their_score(rule: Callable[[str, str], float], shown: str) -> None:
     script = script_of(extract=[found(FILM)], decide=[decision("x")])
@@ -265,7 +265,7 @@ def test_at_most_k_passages_are_shown_best_first() -> None:
     assert "1961" not in script.prompts[0]
 
 
-@pytest.mark.parametrize(("compression", "step"), [("summary", "summarise"), ("snippet", "snippet")])
+@pytest.mark.parametrize(("compression", "step"), [("summary", "summarize"), ("snippet", "snippet")])
 def test_compression_by_the_model_in_place_of_the_sentence_filter(compression: str, step: str) -> None:
     texts = [json.dumps({"text": text}) for text in ("Brink directed it.", "Irrelevant.")]
     extraction = [found(("Brink directed it.", [1]))]
@@ -365,7 +365,7 @@ def test_every_edge_of_the_drawing_is_walked() -> None:
         ({"extract": [found(FILM)], "decide": [missing], "generate_queries": [none], "final_answer": [answer]}, {}),
         (
             {
-                "summarise": [summary, summary, '{"text": "irrelevant"}', '{"text": "irrelevant"}'],
+                "summarize": [summary, summary, '{"text": "irrelevant"}', '{"text": "irrelevant"}'],
                 "extract": [found(FILM), found(("Brink directed it.", [1]))],
                 "decide": [missing, answer],
                 "generate_queries": [queries],

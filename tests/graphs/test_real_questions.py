@@ -22,7 +22,7 @@ from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.linked_index import without_links
 from hopgraph.tools.retrieval.resolve import resolve_retriever
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from support.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -106,13 +106,13 @@ def test_the_first_search_is_that_of_bm25s(data_set: DataSet, shared_data: Path,
     questions = [each.question for each in read_questions(shared_data / data_set.file)]
     stored: Any = open_index(index).passages
     passages = list(stored)
-    analyser = get_analyser("en")
+    analyzer = get_analyzer("en")
     direct = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
     texts = [f"{passage.title} {passage.text}" for passage in passages]
-    direct.index([analyser.terms(text) for text in texts], show_progress=False)
+    direct.index([analyzer.terms(text) for text in texts], show_progress=False)
     ours = without_links(resolve_retriever(f"bm25:{index}"))
     for question in questions:
-        _, scores = direct.retrieve([analyser.terms(question)], k=50, show_progress=False)
+        _, scores = direct.retrieve([analyzer.terms(question)], k=50, show_progress=False)
         found = ours.invoke(question, k=50)
         expected = [score for score in scores[0] if score > 0]
         assert np.allclose([document.metadata["score"] for document in found], expected, rtol=1e-4)

@@ -48,7 +48,7 @@ async def form_and_settings(remote: LangGraphClient, name: str) -> None:
 
 
 async def drawn(remote: LangGraphClient, name: str) -> None:
-    """All nodes and labelled edges are there; xray shows what is inside of subgraphs, and changes nothing else."""
+    """All nodes and labeled edges are there; xray shows what is inside of subgraphs, and changes nothing else."""
     assistant = await assistant_of(remote, name)
     shown: Any = await remote.assistants.get_graph(assistant)
     nodes = {str(each["id"]) for each in shown["nodes"]}

@@ -21,6 +21,6 @@ from hopgraph.nodes.self_knowledge import needs_retrieval
 def test_the_vote_is_by_the_authors_margin(
     votes: tuple[int, int], labels: tuple[int, int, int], retrieves: bool
 ) -> None:
-    neighbours: dict[str, int] = dict(zip(("helps", "harms"), votes, strict=True))
+    neighbors: dict[str, int] = dict(zip(("helps", "harms"), votes, strict=True))
     every: dict[str, int] = dict(zip(("helps", "harms", "same"), labels, strict=True))
-    assert needs_retrieval(neighbours, every) == retrieves
+    assert needs_retrieval(neighbors, every) == retrieves

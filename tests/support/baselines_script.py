@@ -75,7 +75,7 @@ ROLES: dict[str, list[str]] = {
     "skr_knn": ["answer_step_by_step"],
     "vanilla": ["answer"],
     "vanilla_s": ["answer"],
-    "summ": ["summarise"] * 3 + ["answer"],
+    "summ": ["summarize"] * 3 + ["answer"],
     "snippet": ["snippet"] * 3 + ["answer"],
     "rerank": ["answer_step_by_step"] * 4,
     "gold_passages": ["answer"],
@@ -166,7 +166,7 @@ def replies(**other: Any) -> dict[str, Any]:
     usual: dict[str, Callable[[str], str]] = {
         "answer": read,
         "answer_step_by_step": read,
-        "summarise": shorter,
+        "summarize": shorter,
         "snippet": shorter,
         "next_thought": think,
         "write_query": ask_next,
@@ -178,7 +178,7 @@ def replies(**other: Any) -> dict[str, Any]:
 
 
 def labels_in(folder: Path, *labels: str, **origin: str) -> str:
-    """Write labelled questions, each QUESTION with one more word than the previous one."""
+    """Write labeled questions, each QUESTION with one more word than the previous one."""
     words = ["", " then", " then again", " then again elsewhere"]
     records = [{"question": f"{QUESTION}{more}", "label": each, **origin} for more, each in zip(words, labels)]  # noqa: B905
     path = folder / "labels.jsonl"

@@ -44,7 +44,7 @@ QUESTIONS = [
     Question("What is the value of max retry count?", "it/payments.py", ("5",)),
     Question("On which node was the disk full?", "it/server.log", ("node7",)),
     Question("In which room does Udo Behr sit?", "hr/rooms.txt", ("C-17", "Room")),
-    Question("Which colour does the emergency lever have?", "products/manual.epub", ("orange",)),
+    Question("Which color does the emergency lever have?", "products/manual.epub", ("orange",)),
     Question("What was the revenue in May 2024?", "reports/report_05.md", ("1685 thousand",)),
     Question("Wie lang sind die Kündigungsfristen nach fünf Jahren?", "personal/vertrag.docx", ("zwei Monate",)),
     Question("Welche Ventile hat man in Halle 4 ausgetauscht?", "werk/bericht.md", ("Rückschlagventil",)),

@@ -9,7 +9,7 @@ from support.honest import honest
 from support.servers.scripted_model import ScriptedChatModel
 
 REQUESTS: dict[str, str] = {
-    "Summarise the life of Pablo Picasso in five bullet points.": (
+    "Summarize the life of Pablo Picasso in five bullet points.": (
         "- Pablo Picasso was born in **Málaga** [1].\n- He painted *Guernica* in 1937 [1, 2].\n"
         "- It took him a few weeks [2].\n- It hung in the Spanish pavilion [2].\n- He died in 1973."
     ),

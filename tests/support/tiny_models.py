@@ -1,6 +1,6 @@
-"""Real architectures and tokenisers with small random weights, created by the tests that need them.
+"""Real architectures and tokenizers with small random weights, created by the tests that need them.
 
-Every maker returns the folder. The text that tokenisers are trained on is the sample corpus.
+Every maker returns the folder. The text that tokenizers are trained on is the sample corpus.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def corpus() -> list[str]:
 
 
 def _unigram(special: list[str]) -> Any:
-    """Train a sentencepiece-like tokeniser, as XLM-R, T5 and DeBERTa-v3 have one."""
+    """Train a sentencepiece-like tokenizer, as XLM-R, T5 and DeBERTa-v3 have one."""
     tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram())
     tokenizer.normalizer = tokenizers.normalizers.NFKC()
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()

@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 
 _PIECE = re.compile(r"[^\W\d_]{1,7}|\d{1,3}|[^\w\s]|_")
 

@@ -8,7 +8,7 @@ entity: `<` with `&lt;`, others with their number, e.g. `&#xFF1C;`. `unescape` r
 import re
 from collections.abc import Mapping, Sequence
 
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 
 Value = str | int | Sequence[str] | Sequence[Mapping[str, str]]
 """A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with the

@@ -3,13 +3,13 @@
 The kind depends on the number of passages, unless it is requested:
 
 * `flat`, up to 100,000: exact; four bytes per number. A search reads all of it.
-* `hnsw`, up to 2,000,000: a neighbour graph (M = 32); the size of `flat` plus about 270 bytes per passage.
+* `hnsw`, up to 2,000,000: a neighbor graph (M = 32); the size of `flat` plus about 270 bytes per passage.
 * `ivfpq`, beyond: one byte for four numbers, in about 4·√n lists, of which a search reads 1/32. Lists and codes
   are trained on 64 passages per list.
 
 A build holds the file's content and a few thousand vectors in memory: all vectors for `flat` and `hnsw`, codes for
-`ivfpq`. All compare by inner product: the cosine if vectors are normalised. With several threads (OMP_NUM_THREADS) two
-builds of `hnsw` link a few neighbours differently; those of `flat` are identical.
+`ivfpq`. All compare by inner product: the cosine if vectors are normalized. With several threads (OMP_NUM_THREADS) two
+builds of `hnsw` link a few neighbors differently; those of `flat` are identical.
 """
 
 import math

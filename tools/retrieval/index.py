@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.retrieval.index_folder import open_one_build
-from hopgraph.tools.retrieval.index_manifest import DAMAGE, K1, B, damaged, load_analyser, map_array, read_manifest
+from hopgraph.tools.retrieval.index_manifest import DAMAGE, K1, B, damaged, load_analyzer, map_array, read_manifest
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
-from hopgraph.tools.text import DEFAULT_ANALYSER, Analyser
+from hopgraph.tools.text import DEFAULT_ANALYZER, Analyzer
 
 # bm25s has no type stubs. It is not imported on first use, since that is slow if numba or scipy are installed.
 bm25s: Any = import_module("bm25s")
@@ -36,12 +36,12 @@ _searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopgrap
 class _TermNumbers(dict[str, int]):
     """Word → id of its term; each word is stemmed once."""
 
-    def __init__(self, analyser: Analyser, vocab: dict[str, int]) -> None:
+    def __init__(self, analyzer: Analyzer, vocab: dict[str, int]) -> None:
         super().__init__()
-        self._analyser, self._vocab = analyser, vocab
+        self._analyzer, self._vocab = analyzer, vocab
 
     def __missing__(self, word: str) -> int:
-        term = self._analyser.term(word)
+        term = self._analyzer.term(word)
         number = self[word] = _STOP_WORD if term is None else self._vocab.setdefault(term, len(self._vocab))
         return number
 
@@ -49,19 +49,19 @@ class _TermNumbers(dict[str, int]):
 class TermIds:
     """The term ids of all passages, in order, four bytes per occurrence."""
 
-    def __init__(self, analyser: Analyser) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
         self.vocab: dict[str, int] = {}
         """Term → id, from 0, in the order of first occurrence."""
-        self._analyser = analyser
+        self._analyzer = analyzer
         self.languages: dict[str, _TermNumbers] = {}
         """Language of passages → ids of its words."""
         self._numbers, self._ends = array("i"), array("q", [0])
 
     def add(self, text: str, language: str = "") -> None:
         """Append a passage, which may have no terms; `language` is empty if unknown."""
-        analyser = self._analyser.choose(language)
-        number_of = self.languages.setdefault(analyser.language, _TermNumbers(analyser, self.vocab))
-        self._numbers.extend([number for word in analyser.words(text) if (number := number_of[word]) != _STOP_WORD])
+        analyzer = self._analyzer.choose(language)
+        number_of = self.languages.setdefault(analyzer.language, _TermNumbers(analyzer, self.vocab))
+        self._numbers.extend([number for word in analyzer.words(text) if (number := number_of[word]) != _STOP_WORD])
         self._ends.append(len(self._numbers))
 
     def token_ids(self) -> NDArray[np.int32]:
@@ -182,7 +182,7 @@ class Index:
     """Its name in the passages' metadata, e.g. `bm25:DIR` or `sample`."""
     passages: PassageStore
     bm25: Bm25Scores
-    analyser: Analyser = DEFAULT_ANALYSER
+    analyzer: Analyzer = DEFAULT_ANALYZER
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -204,7 +204,7 @@ class Index:
     def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the rows and scores of the passages that `search` finds."""
         try:
-            return self.bm25.search(self.analyser.terms(query), k)
+            return self.bm25.search(self.analyzer.terms(query), k)
         except DAMAGE as error:  # a damaged file has numbers out of range
             raise damaged(self.source, error) from None
 
@@ -213,30 +213,30 @@ def open_index(path: Path, source: str | None = None) -> Index:
     """Open the index in a folder; passages and scores are read on demand.
 
     `source` is its name in the passages' metadata, `bm25:PATH` by default. CorpusError if there is no index, or it is
-    damaged, of another format version, or made with another analyser.
+    damaged, of another format version, or made with another analyzer.
     """
     path = path.expanduser()
 
     def open_files() -> Index:
-        analyser = load_analyser(path, read_manifest(path).analyser)
+        analyzer = load_analyzer(path, read_manifest(path).analyzer)
         passages = PassageFile(path)
-        return Index(source or f"bm25:{path}", passages, load_bm25(path, len(passages)), analyser)
+        return Index(source or f"bm25:{path}", passages, load_bm25(path, len(passages)), analyzer)
 
     return open_one_build(path, open_files)
 
 
-def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
+def index_in_memory(records: Iterable[SourceRecord], source: str, analyzer: Analyzer = DEFAULT_ANALYZER) -> Index:
     """Index a small corpus in memory; CorpusError if an id occurs twice or no passage has a term."""
     passages = [StoredPassage(record.id, record.title, record.text, record.metadata) for record in records]
     ids = [passage.id for passage in passages]
     if len(set(ids)) != len(ids):
         raise CorpusError(f"{source}: an id occurs twice")
-    term_ids = TermIds(analyser)
+    term_ids = TermIds(analyzer)
     for passage in passages:
         term_ids.add(searchable_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no searchable word")
-    return Index(source, passages, compute_bm25(term_ids, ids), analyser)
+    return Index(source, passages, compute_bm25(term_ids, ids), analyzer)
 
 
 def searchable_text(passage: StoredPassage) -> str:

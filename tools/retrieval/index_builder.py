@@ -35,7 +35,7 @@ from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
 from hopgraph.tools.retrieval.links import FOLDER as LINKS
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from hopgraph.tools.text.languages import AUTO_LANGUAGE
 
 _OWN_FILES = frozenset({INDEX_MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT, LINKS})
@@ -69,11 +69,11 @@ def build_index(
         BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_invalid` it is counted instead.
         CorpusError: a source without passages or of unknown format, or a folder that cannot be written.
     """
-    analyser = get_analyser(language or AUTO_LANGUAGE)
+    analyzer = get_analyzer(language or AUTO_LANGUAGE)
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     target = _check_target(out.expanduser())
     vectors = plan_vectors(dense, faiss, target, None)
-    writer = IndexWriter(target, corpus, analyser, vectors, CorpusReading(skip_invalid), progress or ignore_progress)
+    writer = IndexWriter(target, corpus, analyzer, vectors, CorpusReading(skip_invalid), progress or ignore_progress)
     return _replace(writer, [plan_reading(corpus, target, hash_files(corpus))])
 
 
@@ -108,29 +108,29 @@ def update_index(
     The errors are those of `build_index`; also CorpusError for an index that was not built from this source, unless
     `add`, and SettingsError for another language or kind of vectors.
     """
-    analyser = get_analyser(language or AUTO_LANGUAGE)
+    analyzer = get_analyzer(language or AUTO_LANGUAGE)
     target = _check_target(out.expanduser())
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     old = read_manifest(target) if add or is_index(target) else None
     if old:
-        had = old.analyser.get("language")
-        if language is not None and analyser.language != had:
+        had = old.analyzer.get("language")
+        if language is not None and analyzer.language != had:
             raise SettingsError(f"{target} is in the language {had!r}; leave --language out, or rebuild it: --replace")
-        analyser = get_analyser(str(had))
+        analyzer = get_analyzer(str(had))
     if old and chunking is None:
         corpus = with_recorded_chunking(corpus, target, read_sources(target, old))
     vectors = plan_vectors(dense, faiss, target, old)
     plans, changes = plan_update(corpus, target, old, add=add, keep_deleted=keep_deleted)
     reading = CorpusReading(skip_invalid)
     count_copied_problems(reading, corpus, target, plans)
-    is_outdated = not (target / LINKS).is_dir() or (old and old.analyser != analyser.describe())
+    is_outdated = not (target / LINKS).is_dir() or (old and old.analyzer != analyzer.describe())
     if dry_run or (old and not (changes or delete or is_outdated or (vectors and not vectors.old))):
         count, terms, have = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
         skipped = reading.skipped, tuple(reading.first_skipped)
         report = IndexReport(target, corpus.format, count, terms, corpus.left_out, *skipped, before=count, dense=have)
         return replace(report, changes=changes)
     writer = IndexWriter(
-        target, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete)
+        target, corpus, analyzer, vectors, reading, progress or ignore_progress, old, frozenset(delete)
     )
     return replace(_replace(writer, plans), changes=changes if old else None)
 
@@ -146,8 +146,8 @@ def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | Non
     vectors = VectorPlan(old.dense.embedding, old=old.dense) if old.dense else None
     if not ids:
         return 0
-    analyser, reading = get_analyser(str(old.analyser.get("language"))), CorpusReading()
-    writer = IndexWriter(target, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
+    analyzer, reading = get_analyzer(str(old.analyzer.get("language"))), CorpusReading()
+    writer = IndexWriter(target, None, analyzer, vectors, reading, progress or ignore_progress, old, frozenset(ids))
     return old.corpus.passages - _replace(writer, plan_copies(read_sources(target, old))).passages
 
 

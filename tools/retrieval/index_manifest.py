@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.state.errors import format_error
@@ -16,7 +16,7 @@ from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.staging import recover_stages
-from hopgraph.tools.text import Analyser, get_analyser
+from hopgraph.tools.text import Analyzer, get_analyzer
 
 COLBERT = "colbert"
 """Folder of the token vectors, which are added to a complete index."""
@@ -69,7 +69,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     format_version: Literal[1]
     """Increased whenever an older hopgraph could not read, or would misread, a new index."""
     corpus: CorpusInfo
-    analyser: dict[str, JsonValue]
+    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # as once written
     bm25: Bm25Info
     dense: DenseInfo | None = None
     libraries: dict[str, str]
@@ -78,14 +78,14 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     """Size in bytes of each file of the index, to detect damage when it is opened."""
 
 
-def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyser: Analyser, dense: DenseInfo | None) -> None:
+def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyzer: Analyzer, dense: DenseInfo | None) -> None:
     """Write the manifest of an index whose other files are complete."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / INDEX_MANIFEST)
     manifest = Manifest(
         kind="hopgraph-index",
         format_version=1,
         corpus=corpus,
-        analyser=analyser.describe(),
+        analyzer=analyzer.describe(),
         bm25=Bm25Info(terms=terms),
         dense=dense,
         libraries={name: version(name) for name in _LIBRARIES},
@@ -159,19 +159,19 @@ def map_array(path: Path, length: int | None = None) -> NDArray[Any]:
         raise damaged(path, error) from None
 
 
-def load_analyser(place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = REBUILD) -> Analyser:
-    """Return the analyser that a corpus was built with, for its queries; `place` and `remedy` are for messages.
+def load_analyzer(place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = REBUILD) -> Analyzer:
+    """Return the analyzer that a corpus was built with, for its queries; `place` and `remedy` are for messages.
 
     CorpusError if this hopgraph does not have it, has another version of it, or lacks its package.
     """
     try:
-        analyser = get_analyser(str(recorded.get("language")))
-        ours = analyser.describe()
+        analyzer = get_analyzer(str(recorded.get("language")))
+        ours = analyzer.describe()
     except SettingsError as error:
         hint = "" if isinstance(error, SpecError) else f"; {remedy}"
-        raise CorpusError(f"{place}: its analyser cannot be loaded: {error}{hint}") from None
+        raise CorpusError(f"{place}: its analyzer cannot be loaded: {error}{hint}") from None
     names = sorted(name for name in ours.keys() | recorded.keys() if ours.get(name) != recorded.get(name))
     if names:
-        what = f"built with another version of the analyser ({', '.join(names)}), which would miss passages"
+        what = f"built with another version of the analyzer ({', '.join(names)}), which would miss passages"
         raise CorpusError(f"{place}: {what}; {remedy}")
-    return analyser
+    return analyzer

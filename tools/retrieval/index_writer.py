@@ -34,8 +34,8 @@ from hopgraph.tools.retrieval.passage_store import (
     write_passages,
 )
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.text import Analyser
-from hopgraph.tools.text.languages import MixedAnalyser, make_mixed_analyser
+from hopgraph.tools.text import Analyzer
+from hopgraph.tools.text.languages import MixedAnalyzer, make_mixed_analyzer
 
 _REPORT_EVERY = 1000
 
@@ -77,7 +77,7 @@ class IndexWriter:
     target: Path
     corpus: Corpus | None
     """The corpus to read; None to copy only."""
-    analyser: Analyser
+    analyzer: Analyzer
     vectors: VectorPlan | None
     reading: CorpusReading
     progress: Progress
@@ -87,7 +87,7 @@ class IndexWriter:
 
     def __post_init__(self) -> None:
         self._old_passages: PassageStore = ()
-        self._term_ids = TermIds(self.analyser)
+        self._term_ids = TermIds(self.analyzer)
         self._rows: dict[str, int] = {}
         """Id → line in the source, 0 for a copied passage; in row order."""
         self._known = 0
@@ -111,8 +111,8 @@ class IndexWriter:
         bm25 = compute_bm25(self._term_ids, ids)
         self.progress("save", 0, None)
         bm25.save(folder)
-        mixed = isinstance(self.analyser, MixedAnalyser)
-        analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
+        mixed = isinstance(self.analyzer, MixedAnalyzer)
+        analyzer = make_mixed_analyzer(self._term_ids.languages) if mixed else self.analyzer
         del bm25, self._term_ids  # frees memory for the links
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
@@ -128,7 +128,7 @@ class IndexWriter:
             skipped=sum(file.skipped for source in sources for file in source.files),
             fingerprint=fingerprint,
         )
-        write_manifest(folder, info, terms, analyser, dense)
+        write_manifest(folder, info, terms, analyzer, dense)
         if self.old and (self.target / COLBERT).exists():
             update_late_interaction(self.target, folder, origins, fingerprint, self.progress)
         return IndexReport(

@@ -1,4 +1,4 @@
-"""Training questions labelled by whether retrieval helps to answer them (SKR), as JSON lines.
+"""Training questions labeled by whether retrieval helps to answer them (SKR), as JSON lines.
 
     {"question": "…", "label": "helps", "model": "openai:NAME", "corpus": "SHA-256 of the passages"}
 
@@ -51,7 +51,7 @@ def read_labels(path: str) -> list[LabeledQuestion]:
 def find_nearest(
     question: str, labeled: Sequence[LabeledQuestion], count: int, embedding: str
 ) -> list[LabeledQuestion]:
-    """Return the labelled questions most similar to a question, best first, ties in file order.
+    """Return the labeled questions most similar to a question, best first, ties in file order.
 
     `embedding` is `lexical` (shared words) or an embedding model's spec. Blocks, since it may load a model; SpecError
     if the model cannot be loaded.

@@ -38,7 +38,7 @@ class LinkedIndex:
 
     @cached_property
     def by_id(self) -> NDArray[np.int64]:
-        """Rows in the order of the passages' ids; for a base whose hits have no rows, and for `neighbours`."""
+        """Rows in the order of the passages' ids; for a base whose hits have no rows, and for `neighbors`."""
         return np.argsort(self.ranks)
 
     @property
@@ -64,7 +64,7 @@ class LinkedIndex:
         except DAMAGE as error:  # a damaged file has numbers out of range
             raise damaged(str(self.source), error) from None
 
-    def neighbours(self, key: str, offset: int, count: int, whole: Whole | None = None) -> list[Hit]:
+    def neighbors(self, key: str, offset: int, count: int, whole: Whole | None = None) -> list[Hit]:
         """Return at most `count` consecutive passages of a document, starting `offset` passages from a given one.
 
         With `whole` they start `offset` passages from the beginning of the document, or of the section.
@@ -136,7 +136,7 @@ def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
 async def read_document(
     retriever: Runnable[str, Any], key: str, offset: int, count: int, whole: Whole | None = None
 ) -> list[Document]:
-    """Return at most `count` consecutive passages of a passage's document; see `LinkedIndex.neighbours`.
+    """Return at most `count` consecutive passages of a passage's document; see `LinkedIndex.neighbors`.
 
     In an index, the passages of a document (those with the same source, else the same title) are consecutive. Empty if
     the document has none there, or the retriever is not over an index with links, which alone finds passages by id. A
@@ -151,5 +151,5 @@ async def read_document(
     if not (isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex)):
         return []
     index = retriever.index
-    hits = await in_search_thread(index.neighbours, key, offset, count, whole)
+    hits = await in_search_thread(index.neighbors, key, offset, count, whole)
     return retriever.to_documents(hits)

@@ -6,7 +6,7 @@ import string
 import unicodedata
 from collections import Counter
 
-from hopgraph.tools.text.analyser import ANY_WORD, UNSPACED, content_terms
+from hopgraph.tools.text.analyzer import ANY_WORD, UNSPACED, content_terms
 from hopgraph.tools.text.sentences import TABLE_RULE, split_sentences
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

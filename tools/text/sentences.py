@@ -15,7 +15,7 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 
 
 def _words(*lists: str) -> frozenset[str]:

@@ -40,7 +40,7 @@ def test_vanilla_s_shows_relevant_sentences_alone() -> None:
     assert "born" not in script.prompts[0].split("</passages>")[0]
 
 
-@pytest.mark.parametrize(("method", "step"), [("summ", "summarise"), ("snippet", "snippet")])
+@pytest.mark.parametrize(("method", "step"), [("summ", "summarize"), ("snippet", "snippet")])
 def test_the_reader_sees_what_the_model_made_of_the_relevant_passages(method: str, step: str) -> None:
     _, script = go(method)
     assert [titles(prompt)[0] for prompt in script.prompts[:3]] == ["Ada Brink", "Night Harbour", "Harbour"]
@@ -70,14 +70,14 @@ def odd_ones(prompt: str) -> str:
 )
 def test_passages_are_compressed_until_k_are_relevant(more: dict[str, Any], compressed: int, shown: list[str]) -> None:
     given = {"retriever": FixedRetriever(found={"": MANY}), "reranker": Rated(lambda _: 0.0), **more}
-    _, script = go("summ", {"summarise": odd_ones, "answer": lambda _: '{"answer": "x"}'}, **given)
-    assert script.steps == ["summarise"] * compressed + ["answer"]
+    _, script = go("summ", {"summarize": odd_ones, "answer": lambda _: '{"answer": "x"}'}, **given)
+    assert script.steps == ["summarize"] * compressed + ["answer"]
     assert titles(script.prompts[-1]) == [f"Title {number}" for number in shown]
 
 
 def test_what_the_budget_does_not_reach_is_shown_whole() -> None:
     run, script = go("summ", max_llm_calls=2)
-    assert script.steps == ["summarise", "answer"]
+    assert script.steps == ["summarize", "answer"]
     assert titles(script.prompts[-1]) == ["Ada Brink", "Night Harbour", "Harbour"]
     assert (BORN in script.prompts[-1], NOISE[1] in script.prompts[-1]) == (True, True)
     assert (run.result["answer"], run.result["stop_reason"]) == ("Tallinn", "budget")

@@ -12,7 +12,7 @@ from support.walks import Script, walk
 
 
 @pytest.mark.parametrize(
-    ("labels", "neighbours", "retrieves"),
+    ("labels", "neighbors", "retrieves"),
     [
         (["harms", "harms", "helps"], 1, False),
         (["helps", "harms", "harms"], 1, True),
@@ -27,16 +27,16 @@ from support.walks import Script, walk
     ],
     ids=["nearest", "helps", "draw against", "draw", "all", "most help", "no difference", "far", "no harm", "one"],
 )
-def test_the_neighbours_vote_against_the_tendency_of_all_labels(
-    labels: list[str], neighbours: int, retrieves: bool, tmp_path: Path
+def test_the_neighbors_vote_against_the_tendency_of_all_labels(
+    labels: list[str], neighbors: int, retrieves: bool, tmp_path: Path
 ) -> None:
-    run, script = go("skr_knn", labels=labels_in(tmp_path, *labels), neighbours=neighbours)
+    run, script = go("skr_knn", labels=labels_in(tmp_path, *labels), neighbors=neighbors)
     assert (len(script.steps), bool(queries_of(run))) == (1, retrieves)
     assert ("<passages>" in script.prompts[0]) == retrieves
     assert (run.result["answer"], run.result["explanation"]) == ("Tallinn", BORN)
     assert bool(run.result["citations"]) == retrieves
     [decided] = [event["data"] for event in run.events if event["event"] == "retrieval"]
-    nearest = [each for each in labels if each != "same"][:neighbours]
+    nearest = [each for each in labels if each != "same"][:neighbors]
     assert decided == {"share": nearest.count("helps") / len(nearest), "needed": retrieves}
 
 

@@ -1,7 +1,7 @@
 """The few endpoints of Elasticsearch that hopgraph calls, over real HTTP, with their documented meaning.
 
 Not the real thing: one shard, no persistence, BM25 with exact lengths of documents (Lucene stores long ones
-in one byte, rounded) and exact nearest neighbours (Lucene walks a graph). What it does not know it refuses,
+in one byte, rounded) and exact nearest neighbors (Lucene walks a graph). What it does not know it refuses,
 as a server refuses what it does not know.
 """
 

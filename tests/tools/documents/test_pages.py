@@ -116,7 +116,7 @@ def test_the_last_cell_of_a_table_without_rules_may_go_on(tmp_path: Path) -> Non
     assert "| NP-2 | hot water and the steam of the new boilers | 7 |" in found
 
 
-def test_a_centred_title_is_no_part_of_the_heading_below_it(tmp_path: Path) -> None:
+def test_a_centered_title_is_no_part_of_the_heading_below_it(tmp_path: Path) -> None:
     body = [(80, 640 - 14 * line, f"Line {line} says that it rains in Brel and nobody goes out.") for line in range(19)]
     found = convert_document(
         draw_pdf(tmp_path / "a.pdf", [[(270, 720, "Manual", 24), (80, 680, "Safety first", 24), *body]])

@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.retrieval import build_index, open_index
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from support.paths import ROOT
 
 
@@ -57,12 +57,12 @@ def test_a_build_reports_what_it_did(source: Path, tmp_path: Path) -> None:
     assert left_behind(report.path.parent) == []
 
 
-def test_the_manifest_records_corpus_analyser_and_scoring(source: Path, tmp_path: Path) -> None:
+def test_the_manifest_records_corpus_analyzer_and_scoring(source: Path, tmp_path: Path) -> None:
     build_index(source, tmp_path / "one")
     build_index(source, tmp_path / "two")
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert manifest == json.loads((tmp_path / "two" / "manifest.json").read_text())
-    assert manifest["analyser"] == get_analyser("auto").describe()
+    assert manifest["analyzer"] == get_analyzer("auto").describe()
     assert manifest["bm25"] == {"method": "lucene", "k1": 0.9, "b": 0.4, "fields": ["title", "text"], "terms": 4}
     assert manifest["corpus"]["passages"] == 2
     assert set(manifest["libraries"]) == {"hopgraph", "bm25s", "numpy", "PyStemmer"}

@@ -75,7 +75,7 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
     assert report.reused == 8 * STEP
     assert steps[0] == (8 * STEP, PASSAGES)  # the first report says where it resumes
     assert steps[-1] == (PASSAGES, PASSAGES)
-    assert model.texts <= PASSAGES - 8 * STEP + 3  # and the sentence by which the model is recognised
+    assert model.texts <= PASSAGES - 8 * STEP + 3  # and the sentence by which the model is recognized
     undisturbed = build_index(source, tmp_path / "undisturbed", dense=HashedWords())
     assert undisturbed.reused == 0
     for name in (FILE, "manifest.json", "passages.jsonl"):
@@ -133,7 +133,7 @@ def test_adding_works_without_vectors_and_can_bring_them(tmp_path: Path) -> None
     build_index(write_corpus(tmp_path / "one.jsonl", range(30)), out, language="de")
     report = update_index(write_corpus(tmp_path / "two.jsonl", range(30, 40)), out, add=True)
     assert (report.passages, report.dense) == (40, None)
-    assert json.loads((out / "manifest.json").read_text())["analyser"]["language"] == "german"
+    assert json.loads((out / "manifest.json").read_text())["analyzer"]["language"] == "german"
     update_index(write_corpus(tmp_path / "three.jsonl", range(40, 45)), out, add=True, dense=HashedWords())
     assert found_in(out) == 45
 

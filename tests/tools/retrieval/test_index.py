@@ -15,7 +15,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import Index, build_index, index_in_memory, open_index
 from hopgraph.tools.retrieval import index as module
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
-from hopgraph.tools.text import Analyser, get_analyser
+from hopgraph.tools.text import Analyzer, get_analyzer
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -69,7 +69,7 @@ def built(hotpotqa: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
 def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, built: Index) -> None:
     index = built
     records = list(open_corpus(hotpotqa).records(CorpusReading()))
-    direct = DirectBm25s(records, lambda text: get_analyser("en").terms(text))
+    direct = DirectBm25s(records, lambda text: get_analyzer("en").terms(text))
     assert len(index) == len(records)
     for question in json.loads(hotpotqa.read_bytes())[:40]:
         assert found(index, question["question"], 50) == direct.best(question["question"], 50)
@@ -93,7 +93,7 @@ def test_any_search_finds_what_bm25s_finds_with_ties_by_id(
     expected = DirectBm25s(records).best(query, k) if "anchor" not in query and _known(query) else []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_ROWS", rows)  # passages whose scores are computed together
-        assert found(index_in_memory(records, "test", Analyser()), query, k) == expected
+        assert found(index_in_memory(records, "test", Analyzer()), query, k) == expected
 
 
 def _known(query: str) -> bool:
@@ -191,7 +191,7 @@ def delete(name: str) -> Callable[[Path], None]:
             edit(lambda content: content.update(format_version=99)),
             r"another version .*\(format_version: Input should be 1",
         ),
-        (edit(lambda content: content["analyser"].update(stemmer="none")), r"version of the analyser \(stemmer\)"),
+        (edit(lambda content: content["analyzer"].update(stemmer="none")), r"version of the analyzer \(stemmer\)"),
         (edit(lambda content: content.pop("corpus")), r"\(corpus: Field required\)"),
         (cut("passages.jsonl"), r"passages.jsonl: damaged \(it has .* bytes instead of"),
         (cut("bm25/data.csc.index.npy"), r"data.csc.index.npy: damaged \(it has"),

@@ -1,4 +1,4 @@
-"""Indexes in other languages: built, opened and searched with one and the same analyser."""
+"""Indexes in other languages: built, opened and searched with one and the same analyzer."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval import build_index, index_in_memory, open_index, update_index
 from hopgraph.tools.retrieval.corpora import SourceRecord
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 
 PASSAGES = {
     "de": {
@@ -61,9 +61,9 @@ def test_questions_find_their_passage(language: str, tmp_path: Path) -> None:
     source = corpus(tmp_path / "corpus.jsonl", language)
     build_index(source, tmp_path / "index", language=language)
     index = open_index(tmp_path / "index")
-    assert index.analyser == get_analyser(language)
+    assert index.analyzer == get_analyzer(language)
     records = [SourceRecord(name, "", text, source, 1) for name, text in PASSAGES[language].items()]
-    in_memory = index_in_memory(records, "test", get_analyser(language))
+    in_memory = index_in_memory(records, "test", get_analyzer(language))
     for question, expected in (each[1:] for each in QUESTIONS if each[0] == language):
         hits = index.search(question, 3)
         assert hits[0].passage.id == expected
@@ -95,12 +95,12 @@ def test_documents_of_several_languages_are_each_seen_in_their_own(tmp_path: Pat
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/en.md").write_text(DOCUMENTS["en.md"])
     build_index(tmp_path / "docs", tmp_path / "index")
-    assert open_index(tmp_path / "index").analyser.language == "auto:english"
+    assert open_index(tmp_path / "index").analyzer.language == "auto:english"
     for name, text in DOCUMENTS.items():
         (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
     update_index(tmp_path / "docs", tmp_path / "index")
     index = open_index(tmp_path / "index")
-    assert index.analyser.language == "auto:english,german,spanish"
+    assert index.analyzer.language == "auto:english,german,spanish"
     for question, source in IN_OTHER_FORMS:
         assert index.search(question, 1)[0].passage.metadata["source"] == source
     build_index(tmp_path / "docs", tmp_path / "anew")
@@ -112,7 +112,7 @@ def test_documents_of_several_languages_are_each_seen_in_their_own(tmp_path: Pat
 def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     def apply(folder: Path) -> None:
         content = json.loads((folder / "manifest.json").read_text())
-        change(content["analyser"])
+        change(content["analyzer"])
         (folder / "manifest.json").write_text(json.dumps(content))
 
     return apply
@@ -121,13 +121,13 @@ def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda analyser: analyser.update(stemmer_version="2.2"), r"version of the analyser \(stemmer_version\)"),
-        (lambda analyser: analyser.update(language="klingon"), "its analyser cannot be loaded: language 'klingon'"),
-        (lambda analyser: analyser.update(language="french"), r"version of the analyser \(stop_words\)"),
-        (lambda analyser: analyser.update(extra=1), r"version of the analyser \(extra\)"),
+        (lambda analyzer: analyzer.update(stemmer_version="2.2"), r"version of the analyzer \(stemmer_version\)"),
+        (lambda analyzer: analyzer.update(language="klingon"), "its analyzer cannot be loaded: language 'klingon'"),
+        (lambda analyzer: analyzer.update(language="french"), r"version of the analyzer \(stop_words\)"),
+        (lambda analyzer: analyzer.update(extra=1), r"version of the analyzer \(extra\)"),
     ],
 )
-def test_an_index_of_another_analyser_is_refused_by_name(
+def test_an_index_of_another_analyzer_is_refused_by_name(
     change: Callable[[dict[str, Any]], Any], reason: str, tmp_path: Path
 ) -> None:
     build_index(corpus(tmp_path / "corpus.jsonl", "de"), tmp_path / "index", language="de")

@@ -1,4 +1,4 @@
-"""Files of labelled questions, and the nearest of them."""
+"""Files of labeled questions, and the nearest of them."""
 
 from pathlib import Path
 from typing import Any

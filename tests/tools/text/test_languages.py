@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError, SpecError
-from hopgraph.tools.text import content_terms, get_analyser, list_language_codes
+from hopgraph.tools.text import content_terms, get_analyzer, list_language_codes
 from hopgraph.tools.text.comparison import find_quote
 
 ALL = list_language_codes()
@@ -17,7 +17,7 @@ CORE = [code for code in ALL if not code.endswith("-words")]
 
 
 def terms(language: str, text: str) -> list[str]:
-    return get_analyser(language).terms(text)
+    return get_analyzer(language).terms(text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_terms_are_those_of_the_language(language: str, text: str, expected: str
 @pytest.mark.parametrize("word", ["हिन्दी", "कविताएँ", "தமிழ்", "كِتَابٌ"])
 def test_vowel_signs_and_accents_do_not_cut_words(word: str) -> None:
     language = {"D": "hi", "T": "ta", "A": "ar"}[unicodedata.name(word[0])[0]]
-    assert get_analyser(language).words(word) == [unicodedata.normalize("NFKC", word)]
+    assert get_analyzer(language).words(word) == [unicodedata.normalize("NFKC", word)]
 
 
 TYPED = """de Häuser HAEUSER, fr sociétés societe, pt informação informacao, pl Łódź lodz, tr Işık isik,
@@ -56,27 +56,27 @@ def test_a_word_is_the_same_however_it_was_typed(language: str, word: str, typed
 
 
 def test_languages_are_found_by_code_or_name_and_unknown_ones_named() -> None:
-    assert get_analyser("de") is get_analyser("DE")
-    assert get_analyser("german") is get_analyser("de")
-    assert get_analyser("en") is get_analyser("english")
+    assert get_analyzer("de") is get_analyzer("DE")
+    assert get_analyzer("german") is get_analyzer("de")
+    assert get_analyzer("en") is get_analyzer("english")
     with pytest.raises(SettingsError, match=r"language 'tlh' is unknown; known: ar, ca, cs, da, de,.* zh-words$"):
-        get_analyser("tlh")
+        get_analyzer("tlh")
 
 
 def test_every_language_stems_and_describes_itself_as_no_other_does() -> None:
     described = set[str]()
-    for analyser in map(get_analyser, CORE):
-        description = analyser.describe()
+    for analyzer in map(get_analyzer, CORE):
+        description = analyzer.describe()
         assert json.loads(json.dumps(description)) == description
-        assert description["language"] == analyser.language
-        assert analyser.terms("2024 Xyzzy")[0] == "2024"
+        assert description["language"] == analyzer.language
+        assert analyzer.terms("2024 Xyzzy")[0] == "2024"
         described.add(json.dumps(description, sort_keys=True))
     assert len(described) == len(CORE)
 
 
 @pytest.mark.parametrize("language", ["da", "de", "es", "fr", "it", "nl", "no", "pt", "ru", "sv", "tr"])
 def test_stop_words_are_those_of_bm25s(language: str) -> None:
-    words = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{get_analyser(language).language.upper()}")
+    words = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{get_analyzer(language).language.upper()}")
     assert len(words) > 90
     assert terms(language, " ".join(word for word in words if word.isalpha())) == []
 
@@ -111,16 +111,16 @@ def test_words_come_from_a_dictionary_where_the_extra_is_installed(
     package = PACKAGES[language]
     if find_spec(package) is None:
         with pytest.raises(SpecError, match=rf"{package}.*pip install 'hopgraph\[languages\]'"):
-            get_analyser(language).terms(text)
+            get_analyzer(language).terms(text)
         with pytest.raises(SpecError, match="languages"):
-            get_analyser(language).describe()
+            get_analyzer(language).describe()
         return
-    analyser = get_analyser(language)
-    assert analyser.terms(text) == expected
-    assert f"{package} " in str(analyser.describe()["tokeniser_version"])
-    assert len(analyser.terms(text * 8000)) >= 3 * 8000
+    analyzer = get_analyzer(language)
+    assert analyzer.terms(text) == expected
+    assert f"{package} " in str(analyzer.describe()["tokenizer_version"])
+    assert len(analyzer.terms(text * 8000)) >= 3 * 8000
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(analyser.terms, [text] * 40)) == [expected] * 40
+        assert list(pool.map(analyzer.terms, [text] * 40)) == [expected] * 40
 
 
 @pytest.mark.parametrize(

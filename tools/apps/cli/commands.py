@@ -279,7 +279,7 @@ class ChatOptions:
     title: str = option("The page's title.", default="hopgraph", metavar="TEXT")
     logo: Path | None = option("Image beside the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
     simple: bool = flag("Show only questions, answers and sources, without methods and settings.")
-    color: str = option("The page's colour.", default="", metavar="#RRGGBB")
+    color: str = option("The page's color.", default="", metavar="#RRGGBB")
     welcome: str = option("The page's greeting, in Markdown.", default="", metavar="TEXT")
     footer: str = option("Text below the question box, in Markdown.", default="", metavar="TEXT")
     page_examples: list[str] | None = option(

@@ -27,7 +27,7 @@ class _PipedConsole(Console):
 
 
 def console_on(*, stderr: bool = False) -> Console:
-    """Return a console without markup, with colours only on a terminal, and at most 100 columns wide."""
+    """Return a console without markup, with colors only on a terminal, and at most 100 columns wide."""
     console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
     console.width = min(console.width, _MAX_WIDTH)
     return console

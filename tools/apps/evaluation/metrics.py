@@ -1,7 +1,7 @@
 """Metrics of answers and of retrieved passages, each with its source.
 
 EM and F1 are those of HotpotQA's script, over all gold answers, with two deliberate differences from official scripts:
-answers that normalisation would empty (`A`, `The`, `?`) are compared unnormalised, as they would all be equal; and yes,
+answers that normalization would empty (`A`, `The`, `?`) are compared unnormalized, as they would all be equal; and yes,
 no and noanswer match exactly or not at all in every data set, whereas MuSiQue's script gives "no" partial credit for
 "no man".
 """
@@ -20,7 +20,7 @@ class AnswerMetric:
     """Compares a predicted answer with the gold answers; the best match counts."""
 
     compare: Callable[[list[str], list[str]], float]
-    """(prediction, gold answer) as normalised, non-empty lists of words → a value from 0 to 1."""
+    """(prediction, gold answer) as normalized, non-empty lists of words → a value from 0 to 1."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
         """Score a prediction; without non-blank gold answers only a blank prediction is right."""
@@ -44,7 +44,7 @@ class RankingMetric:
 
 
 def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
-    """Return the words of both sides, normalised unless that would leave one of them empty (`A`, `?`)."""
+    """Return the words of both sides, normalized unless that would leave one of them empty (`A`, `?`)."""
     left, right = normalize_answer(prediction).split(), normalize_answer(gold).split()
     if left and right:
         return left, right
@@ -60,7 +60,7 @@ def _token_f1(left: list[str], right: list[str]) -> float:
 
 
 EXACT_MATCH = AnswerMetric(lambda left, right: float(left == right))
-"""1 if the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
+"""1 if the normalized texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
 F1 = AnswerMetric(_token_f1)
 """Harmonic mean of token precision and recall (SQuAD); a yes, no or noanswer matches exactly or not at all
 (HotpotQA: Yang et al. 2018, arXiv:1809.09600)."""

@@ -5,7 +5,7 @@ the sentences of its passage, or from a passage that is not the question's, gets
 script counts it as wrong.
 
 The scripts' metrics are reimplemented from their definitions: answers, supporting facts, and both jointly. An answer
-that is empty after normalisation is scored as by the scripts, unlike in `metrics`. 2WikiMultihopQA's joint scores also
+that is empty after normalization is scored as by the scripts, unlike in `metrics`. 2WikiMultihopQA's joint scores also
 include evidence triples, which no method here predicts; ours are computed as HotpotQA's.
 """
 

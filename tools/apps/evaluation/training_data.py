@@ -152,7 +152,7 @@ def write_labels(reader: RunReader, out: Path) -> str:
         raise RunError(f"{reader.folder}: retrieval made no difference to any question; ask more")
     write_files({out: json_lines(each.model_dump() for each in labeled)})
     said = f"retrieval helps {counts['helps']}, harms {counts['harms']}, makes no difference {counts['same']}"
-    return f"{len(labeled)} labelled ({said}): --set labels={out}"
+    return f"{len(labeled)} labeled ({said}): --set labels={out}"
 
 
 async def worked_example(

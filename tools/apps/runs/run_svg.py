@@ -1,6 +1,6 @@
 """A run's tree as a picture: cards below one another, connected by branches, with the answer at the bottom.
 
-A sign, a word and the border show the outcome of a node, so that colour is not needed. Cards have class names, for
+A sign, a word and the border show the outcome of a node, so that color is not needed. Cards have class names, for
 which `draw_run_svg` adds a style, and the chat page has its own.
 """
 
@@ -40,7 +40,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "answered": (_CHECK, "#116329"),
     "unknown": ("M-2.2 -1.8C-2.2 -5 2.6 -5 2.3 -1.8C2.1 -0.2 0 -0.3 0 1.4M0 4V4.1", "#b3261e"),
 }
-"""The path in the sign's circle, around its centre, and the colour of the status's word. Paths do not need a font."""
+"""The path in the sign's circle, around its center, and the color of the status's word. Paths do not need a font."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +154,14 @@ def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, flo
     after = left + 22 + text_width(node.word, 12, bold=True) + 8
     star = 18 if node.evidence else 0
     label = _wrap("label", node.label, max(x + width - _PADDING - star - after, 12), 1)
-    kind, colour = f"card {node.status}{' evidence' if node.evidence else ''}", _SIGNS[node.status][1]
+    kind, color = f"card {node.status}{' evidence' if node.evidence else ''}", _SIGNS[node.status][1]
     said = [f"{node.label} {node.word}".strip(), node.text, node.answer, *node.notes]
     tooltip = "; ".join(truncate_line(part[:_MAX_READ], sizes.tooltip) for part in said if part)
     parts = [
         f"<g><title>{'evidence: ' if node.evidence else ''}{escape(tooltip)}</title>",
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>',
         _sign(node.status, left + 8, middle),
-        f'<text class="word" fill="{colour}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
+        f'<text class="word" fill="{color}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
         *_draw_texts(label, after, middle - 6.5),
         *_draw_texts(lines, left, y + _PADDING + _LINE),
         *([_STAR.format(x + width - _PADDING - 6, middle)] if node.evidence else []),
@@ -172,12 +172,12 @@ def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, flo
 
 def _sign(status: Status, x: float, y: float) -> str:
     """Draw a status's sign around a point: a check in a disc; a cross, an arrow or another stroke in a ring."""
-    path, colour = _SIGNS[status]
-    kind, outline = 'class="ring"', f' stroke="{colour}"'
+    path, color = _SIGNS[status]
+    kind, outline = 'class="ring"', f' stroke="{color}"'
     if path == _CHECK:
-        kind, outline, colour = 'class="disc"', "", "#ffffff"
+        kind, outline, color = 'class="disc"', "", "#ffffff"
     circle = f'<circle {kind}{outline} cx="{x:.1f}" cy="{y:.1f}" r="7.5"/>'
-    stroke = f'<path class="stroke" stroke="{colour}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
+    stroke = f'<path class="stroke" stroke="{color}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
     return f"{circle}{stroke}" if path else circle
 
 

@@ -23,7 +23,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "answered": ("✓", "green"),
     "unknown": ("?", "red"),
 }
-"""Sign and style of each status; with the sign, colours are not needed."""
+"""Sign and style of each status; with the sign, colors are not needed."""
 _MAX_TEXT, _MAX_NOTE = 160, 120
 """Characters of a node's text, and of each of its notes, unless texts are shown in full."""
 _GUIDE, _MIN_WIDTH = 4, 20

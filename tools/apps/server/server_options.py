@@ -92,7 +92,7 @@ class ServingOptions:
     simple: bool = False
     """Show only question, answer and sources, without methods and settings."""
     color: str = ""
-    """The page's colour, e.g. `#0f766e`; darkened or lightened if text in it would be hard to read."""
+    """The page's color, e.g. `#0f766e`; darkened or lightened if text in it would be hard to read."""
     welcome: str = ""
     """Markdown greeting that replaces the page's own."""
     footer: str = ""
@@ -111,7 +111,7 @@ class ServingOptions:
     def __post_init__(self) -> None:
         """Load the functions given by path, and expand `~` in `threads`.
 
-        A SettingsError for an unknown home folder, a malformed colour, incomplete document sets, or an address that
+        A SettingsError for an unknown home folder, a malformed color, incomplete document sets, or an address that
         others can reach without keys or `user_of`.
         """
         if isinstance(self.user_of, str):

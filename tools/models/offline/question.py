@@ -1,4 +1,4 @@
-"""Analyse questions: answer type, noun asked for, options, and descriptions to resolve."""
+"""Analyze questions: answer type, noun asked for, options, and descriptions to resolve."""
 
 import re
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _MAX_CHARACTERS = 1_000
 
 
 class Question(NamedTuple):
-    """A question as analysed by the rule-based model."""
+    """A question as analyzed by the rule-based model."""
 
     text: str
     words: tuple[str, ...]
@@ -68,7 +68,7 @@ class Question(NamedTuple):
 
 @lru_cache(maxsize=512)
 def read_question(text: str) -> Question:
-    """Analyse a question, which may be any text."""
+    """Analyze a question, which may be any text."""
     low, found = text.lower(), terms(text)
     words = tuple(fold(word).removesuffix("'s") for word in WORD.findall(text))
     at = _main_question_word(words)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hopgraph.tools.models.players.prompt_reading import PromptPassage
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, find_names, fold, key, make_standalone
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 
 _IRREGULAR = {
     **dict.fromkeys(("birth", "birthplace", "birthday"), "born"),

@@ -453,7 +453,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "select_passages": _select_passages,
     "self_knowledge": lambda player: {"known": bool(player.answer(PromptContents(passages=False, memory=True)).text)},
     "shorten": lambda player: {"answer": _stated(player.prompt.text("reasoning")) or UNANSWERABLE},
-    **dict.fromkeys(("snippet", "summarise"), _compress),
+    **dict.fromkeys(("snippet", "summarize"), _compress),
     "verifying_questions": _verifying_questions,
     "judge_passages": _judge_passages,
     "write_chain": _write_chain,

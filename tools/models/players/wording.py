@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from unicodedata import combining, normalize
 
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyzer import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")

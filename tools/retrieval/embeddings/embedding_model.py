@@ -1,4 +1,4 @@
-"""An embedding model, with the prefixes and the normalisation that it was trained with."""
+"""An embedding model, with the prefixes and the normalization that it was trained with."""
 
 import base64
 import re
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from hopgraph.state import CorpusError, ModelError
 from hopgraph.tools.io.background import run_in_background
@@ -71,7 +71,7 @@ class EmbeddingInfo(BaseModel, frozen=True, extra="forbid"):
     model: str
     """Its spec, without options that only say where it runs."""
     dimension: int = Field(ge=1)
-    normalise: bool
+    normalize: bool = Field(validation_alias=AliasChoices("normalize", "normalise"))  # as once written
     """True if vectors are scaled to length 1, so that their inner product is the cosine."""
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -91,7 +91,7 @@ class EmbeddingModel:
 
     spec: str
     encoder: Encoder
-    normalise: bool
+    normalize: bool
     query_prefix: str = ""
     passage_prefix: str = ""
 
@@ -111,16 +111,16 @@ class EmbeddingModel:
         return EmbeddingInfo(
             model=self.spec,
             dimension=len(probe),
-            normalise=self.normalise,
+            normalize=self.normalize,
             query_prefix=self.query_prefix,
             passage_prefix=self.passage_prefix,
             probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
         )
 
     def with_recorded_settings(self, info: EmbeddingInfo, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
-        """Return this model with the prefixes and the normalisation of an index."""
+        """Return this model with the prefixes and the normalization of an index."""
         query_prefix = self.query_prefix if keep_query_prefix else info.query_prefix
-        return replace(self, normalise=info.normalise, query_prefix=query_prefix, passage_prefix=info.passage_prefix)
+        return replace(self, normalize=info.normalize, query_prefix=query_prefix, passage_prefix=info.passage_prefix)
 
     def check(self, info: EmbeddingInfo, place: str) -> None:
         """Raise CorpusError if another model made the index at `place`; embeds the probe, so it blocks."""
@@ -149,6 +149,6 @@ class EmbeddingModel:
         matrix = np.stack(vectors).astype(np.float32)
         if not (np.abs(matrix) < _TOO_LARGE).all():
             raise ModelError(f"{self.spec}: returned a non-finite vector; try another precision (?dtype=fp32)")
-        if self.normalise:
+        if self.normalize:
             matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
         return matrix

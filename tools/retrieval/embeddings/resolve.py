@@ -52,14 +52,14 @@ from hopgraph.tools.scoring.weights.model_specs import (
 from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, loading, max_length_of
 
 SettingsT = TypeVar("SettingsT")
-_LOCAL_OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
-_VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalise")
+_LOCAL_OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalize")
+_VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalize")
 """Options that change the vectors; the others say where the model runs."""
 
 
 class _LoadedModel(NamedTuple):
     encoder: Batched[Text, Vector]
-    normalise: bool
+    normalize: bool
     prefixes: Prefixes
 
 
@@ -69,16 +69,16 @@ def local_embeddings(spec: str) -> EmbeddingModel:
     folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
     loaded = load_once((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
     known = loaded.prefixes if any(loaded.prefixes) else prefixes_by_name(named.name)
-    normalise = named.options.get("normalise")
-    if normalise not in (None, "yes", "no"):
-        raise SpecError(f"option 'normalise' of {named.spec!r} must be yes or no, got {normalise!r}")
+    normalize = named.options.get("normalize")
+    if normalize not in (None, "yes", "no"):
+        raise SpecError(f"option 'normalize' of {named.spec!r} must be yes or no, got {normalize!r}")
     # The recorded spec must be valid in any working directory and on any device.
     name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
     options = {key: value for key, value in named.options.items() if key in _VECTOR_OPTIONS}
     return EmbeddingModel(
         f"{named.kind}:{name}" + (f"?{urlencode(options)}" if options else ""),
         loaded.encoder.acall,
-        normalise=loaded.normalise if normalise is None else normalise == "yes",
+        normalize=loaded.normalize if normalize is None else normalize == "yes",
         query_prefix=named.options.get("query_prefix", known.query),
         passage_prefix=named.options.get("passage_prefix", known.passage),
     )
@@ -87,7 +87,7 @@ def local_embeddings(spec: str) -> EmbeddingModel:
 def _load_sentence_transformer(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel:
     """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's configuration (`prompts`).
 
-    Vectors are normalised unless the model compares by inner product.
+    Vectors are normalized unless the model compares by inner product.
     """
     model = _open_sentence_transformer(named, folder, place)
     longest = number_option(named, "max_length", 0) or model.max_seq_length or USUAL_LENGTH
@@ -124,11 +124,11 @@ def _load_contriever(named: ModelSpec, folder: Path, place: Placement) -> _Loade
         )
         return [tokens.float().mean(0).cpu().numpy() for tokens in found]
 
-    return _LoadedModel(_batched(named, place, config, longest, encode), normalise=False, prefixes=Prefixes())
+    return _LoadedModel(_batched(named, place, config, longest, encode), normalize=False, prefixes=Prefixes())
 
 
 def _load_flag(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel:
-    """Load a BGE model with FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
+    """Load a BGE model with FlagEmbedding's `FlagModel`: the first token's vector, normalized."""
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
         model: Any = require("FlagEmbedding").FlagModel(
@@ -146,7 +146,7 @@ def _load_flag(named: ModelSpec, folder: Path, place: Placement) -> _LoadedModel
     def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
         return model.encode([prefix + text for text in texts], batch_size=len(texts) + 1, max_length=longest)
 
-    return _LoadedModel(_batched(named, place, config, longest, encode), normalise=True, prefixes=Prefixes())
+    return _LoadedModel(_batched(named, place, config, longest, encode), normalize=True, prefixes=Prefixes())
 
 
 def _open_sentence_transformer(named: ModelSpec, folder: Path, place: Placement) -> Any:
@@ -261,7 +261,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     return EmbeddingModel(
         f"openai:{named.name}" + (f"?{urlencode(options, safe=':/')}" if options else ""),
         encode,
-        normalise=True,
+        normalize=True,
         query_prefix=named.options.get("query_prefix", prefixes.query),
         passage_prefix=named.options.get("passage_prefix", prefixes.passage),
     )
@@ -297,7 +297,7 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     a model that cannot be loaded.
     """
     if isinstance(given, Embeddings):
-        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
+        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalize=True)
     spec = given.strip()
     hint = "; it was passed as an object: pass it again" if spec.startswith(OBJECT) else ""
     return resolve_by_kind("embedding model", spec, EMBEDDING_KINDS, EMBEDDING_SPECS, hint)

@@ -1,6 +1,6 @@
 """Elasticsearch (8 or newer), through its official client.
 
-Vectors are searched with the `knn` query and fused with BM25 here: the server's own rank fusion needs a paid licence.
+Vectors are searched with the `knn` query and fused with BM25 here: the server's own rank fusion needs a paid license.
 """
 
 import logging

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, cast, get_args
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import AliasChoices, BaseModel, Field, JsonValue
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
-from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_info
+from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyzer, parse_info
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.scoring.weights.model_specs import ModelSpec, share_option
@@ -104,7 +104,7 @@ METADATA, FILE, FILE_RECORD = "metadata", "file", "file_record"
 TERMS, VECTOR = "terms", "vector"
 """Fields that are searched, in every engine.
 
-`terms` has our analyser's terms joined by spaces, at which the engine splits them: so every engine sees the same terms
+`terms` has our analyzer's terms joined by spaces, at which the engine splits them: so every engine sees the same terms
 as an index on disk, in every language.
 """
 CONNECT_SECONDS = 5.0
@@ -139,7 +139,7 @@ class CollectionInfo(BaseModel, frozen=True, extra="forbid"):
     kind: Literal["hopgraph-collection"] = "hopgraph-collection"
     format_version: Literal[1] = 1
     """Increased whenever an older hopgraph could not read, or would misread, a new collection."""
-    analyser: dict[str, JsonValue]
+    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # as once written
     k1: float = K1
     b: float = B
     embedding: EmbeddingInfo | None = None
@@ -152,12 +152,12 @@ class CollectionInfo(BaseModel, frozen=True, extra="forbid"):
 def parse_collection_info(place: str, stored: str | None) -> CollectionInfo:
     """Parse and check the info stored with a collection; `stored` is None if it has none.
 
-    CorpusError if the collection is not ours, damaged, or of another format version or analyser.
+    CorpusError if the collection is not ours, damaged, or of another format version or analyzer.
     """
     if stored is None:
         raise CorpusError(f"{place}: this collection was not made by `hopgraph index`; choose another name")
     info = parse_info(CollectionInfo, stored, place, REMEDY)
-    load_analyser(place, info.analyser, REMEDY)
+    load_analyzer(place, info.analyzer, REMEDY)
     return info
 
 

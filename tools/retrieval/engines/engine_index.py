@@ -12,10 +12,10 @@ from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import REMEDY, CollectionInfo, EngineAddress, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.index_manifest import load_analyser
+from hopgraph.tools.retrieval.index_manifest import load_analyzer
 from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, SearchableIndex, VectorIndex
-from hopgraph.tools.text import Analyser
+from hopgraph.tools.text import Analyzer
 
 SearchEngine = MilvusEngine | ElasticsearchEngine
 
@@ -26,11 +26,11 @@ class TermIndex:
 
     source: str
     engine: SearchEngine
-    analyser: Analyser
+    analyzer: Analyzer
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find passages by BM25."""
-        terms = self.analyser.terms(query)
+        terms = self.analyzer.terms(query)
         return _sorted(await in_search_thread(self.engine.search_terms, terms, k)) if terms and k > 0 else []
 
 
@@ -67,7 +67,7 @@ def _open_index(
     address: EngineAddress, engine: SearchEngine, info: CollectionInfo, embeddings: str | Embeddings | None
 ) -> SearchableIndex:
     mode, source = address.mode or ("hybrid" if info.embedding else "bm25"), str(address)
-    by_terms = TermIndex(source, engine, load_analyser(source, info.analyser, REMEDY))
+    by_terms = TermIndex(source, engine, load_analyzer(source, info.analyzer, REMEDY))
     if mode == "bm25":
         return by_terms
     if info.embedding is None:

@@ -25,7 +25,7 @@ from hopgraph.tools.retrieval.index_manifest import CorpusInfo
 from hopgraph.tools.retrieval.index_sources import FileChanges, compare_files, hash_files
 from hopgraph.tools.retrieval.passage_store import StoredPassage, reason_not_to_store
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress
-from hopgraph.tools.text import Analyser, get_analyser
+from hopgraph.tools.text import Analyzer, get_analyzer
 
 _BATCH = 500  # passages sent at once
 _CHECKPOINT = 20  # batches between checkpoints
@@ -80,18 +80,18 @@ def index_into(
     vectors, or its spec, None for BM25 alone; the other arguments and the errors are as in `update_index`; also
     CorpusError if the engine cannot be used, or the collection is not ours or has other terms or vectors.
     """
-    analyser = get_analyser(language)
+    analyzer = get_analyzer(language)
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
     stored = engine.load_info()
-    info = stored or CollectionInfo(analyser=analyser.describe(), embedding=model.info if model else None)
-    _check_match(engine, info, analyser, model)
+    info = stored or CollectionInfo(analyzer=analyzer.describe(), embedding=model.info if model else None)
+    _check_match(engine, info, analyzer, model)
     if model and info.embedding:
         model = model.with_recorded_settings(info.embedding)
     reading = CorpusReading(skip_invalid)
-    run = _Run(engine, corpus, engine.list_files() if stored else {}, analyser, model, reading, progress)
+    run = _Run(engine, corpus, engine.list_files() if stored else {}, analyzer, model, reading, progress)
     report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=run.changes)
     if dry_run:
         return report
@@ -118,11 +118,11 @@ def index_into(
     )
 
 
-def _check_match(engine: SearchEngine, info: CollectionInfo, analyser: Analyser, model: EmbeddingModel | None) -> None:
-    """Raise CorpusError for a collection with another analyser or embedding model."""
-    if info.analyser != analyser.describe():
-        language = info.analyser.get("language")
-        raise CorpusError(f"{engine.address}: has {language} passages, not {analyser.language} ones")
+def _check_match(engine: SearchEngine, info: CollectionInfo, analyzer: Analyzer, model: EmbeddingModel | None) -> None:
+    """Raise CorpusError for a collection with another analyzer or embedding model."""
+    if info.analyzer != analyzer.describe():
+        language = info.analyzer.get("language")
+        raise CorpusError(f"{engine.address}: has {language} passages, not {analyzer.language} ones")
     if (info.embedding is None) != (model is None):
         there = f"with --dense {info.embedding.model}" if info.embedding else "without --dense"
         raise CorpusError(f"{engine.address}: was filled {there}; do so again, or choose another name")
@@ -138,7 +138,7 @@ class _Run:
     corpus: Corpus
     stored: InitVar[Mapping[str, str]]
     """From `SearchEngine.list_files`."""
-    analyser: Analyser
+    analyzer: Analyzer
     model: EmbeddingModel | None
     reading: CorpusReading
     progress: Progress
@@ -191,7 +191,7 @@ class _Run:
             key, count, last = self.file_key(name), 0, None
             for record in records:
                 passage = StoredPassage(record.id, record.title, record.text, record.metadata)
-                row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))), file=key)
+                row = EngineRow(passage, tuple(self.analyzer.terms(searchable_text(passage))), file=key)
                 if problem := reason_not_to_store(passage) or self.engine.rejection_reason(row):
                     self.reading.reject(record.file, record.line, problem)
                     continue

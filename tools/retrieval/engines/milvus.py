@@ -1,6 +1,6 @@
 """Milvus: embedded (Milvus Lite, a local file) or a cluster.
 
-Both get the same calls, but Lite has only the `standard` tokeniser (which splits our terms like `whitespace`), returns
+Both get the same calls, but Lite has only the `standard` tokenizer (which splits our terms like `whitespace`), returns
 BM25 distances below 0 where a cluster returns scores above 0, and counts document frequencies within each of its
 segments (at most 100,000 rows), so that scores of a larger collection differ slightly between segments.
 """
@@ -202,7 +202,7 @@ class MilvusEngine:
     def _words(self, terms: Sequence[str]) -> str:
         if self.address.remote:
             return " ".join(terms)
-        # Lite's tokeniser splits at everything but letters, digits and _.
+        # Lite's tokenizer splits at everything but letters, digits and _.
         return " ".join(term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}" for term in terms)
 
     def _call(self, what: str, method: str, **options: Any) -> Any:

@@ -15,10 +15,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from hopgraph.tools.scoring.pair_scorers import score_by_code
-from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text import DEFAULT_ANALYZER, split_sentences
+from hopgraph.tools.text.analyzer import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
-from hopgraph.tools.text.languages import get_analyser
+from hopgraph.tools.text.languages import get_analyzer
 
 _WRITTEN = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBER = re.compile(
@@ -65,7 +65,7 @@ class LanguageSigns(NamedTuple):
 
 
 def read_language_signs(text: str, words: Iterable[str]) -> LanguageSigns:
-    """Return the evidence in a text, given its words; capitalised words may be names and are ignored."""
+    """Return the evidence in a text, given its words; capitalized words may be names and are ignored."""
     letters = islice((each for each in text if each.isalpha()), _LETTERS_READ)
     scripts = Counter("CJK" if name in _EAST_ASIAN else name for name in map(_script, letters))
     [(script, _)] = scripts.most_common(1) or [("", 0)]
@@ -93,7 +93,7 @@ def _script(letter: str) -> str:
 
 @cache
 def _languages_by_word() -> dict[str, tuple[str, ...]]:
-    lists = {"en": FUNCTION_WORDS.split(), **{code: get_analyser(code).stop_words for code in _LANGUAGES}}
+    lists = {"en": FUNCTION_WORDS.split(), **{code: get_analyzer(code).stop_words for code in _LANGUAGES}}
     found: dict[str, dict[str, None]] = {}
     for code, words in lists.items():
         for word in words:
@@ -117,10 +117,10 @@ NEGATION_REACH = 3
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """An analysed premise or statement. Terms are the stems of all words but function words."""
+    """An analyzed premise or statement. Terms are the stems of all words but function words."""
 
     names: frozenset[str]
-    """Capitalised words of at least two letters, folded, except the first of each sentence."""
+    """Capitalized words of at least two letters, folded, except the first of each sentence."""
     words: frozenset[str]
     """All words, folded, and the parts of those with a hyphen or an apostrophe."""
     affirmed: frozenset[str]
@@ -138,7 +138,7 @@ class _Text:
     def has_name(self, name: str) -> bool:
         """Return whether the text contains a name, or all its parts or their stems."""
         parts = filter(None, _PARTS.split(name))
-        return name in self.words or all(p in self.words or DEFAULT_ANALYSER.term(p) in self.terms for p in parts)
+        return name in self.words or all(p in self.words or DEFAULT_ANALYZER.term(p) in self.terms for p in parts)
 
 
 class LexicalEntailment:
@@ -214,7 +214,7 @@ def _negation(text: str) -> tuple[frozenset[str], frozenset[str]]:
             reach = 0
         elif word in _NEGATORS or word.endswith("n't"):
             reach = NEGATION_REACH
-        elif word not in _FUNCTION_WORDS and (terms := DEFAULT_ANALYSER.terms(word)):
+        elif word not in _FUNCTION_WORDS and (terms := DEFAULT_ANALYZER.terms(word)):
             (negated if reach else affirmed).update(terms)
             reach = max(0, reach - 1)
     return frozenset(affirmed), frozenset(negated)

@@ -1,7 +1,7 @@
 """A reranker without a model: how much of a query's wording a text contains.
 
 Each sign of relevance removes a share of the doubt that the text is relevant; the score is minus the logarithm of the
-remaining doubt. It is normalised by the query's weight, so that one threshold holds for short and long queries. Words
+remaining doubt. It is normalized by the query's weight, so that one threshold holds for short and long queries. Words
 are weighted by the query alone (capitals, numbers, length, a list of common words), never by the other pairs of a
 batch. `docs/models.md` has its recall.
 """
@@ -14,13 +14,13 @@ from itertools import pairwise
 from math import log
 
 from hopgraph.tools.scoring.pair_scorers import score_by_code
-from hopgraph.tools.text.analyser import ANY_WORD, Analyser, once_per_passage
+from hopgraph.tools.text.analyzer import ANY_WORD, Analyzer, once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 COVERED = 0.98
 """Share of the doubt removed if the text has every term of the query."""
 PHRASES = 0.2
-"""Share removed if all neighbouring terms of the query are neighbours in the text."""
+"""Share removed if all neighboring terms of the query are neighbors in the text."""
 TITLE_SHARE, TITLE_QUOTED = 0.3, 0.2
 """Shares removed if the query has all terms of the title, and if it has them in the title's order."""
 BREVITY, USUAL_TERMS, FEWEST_TERMS = 0.05, 50, 8
@@ -36,8 +36,8 @@ SHORTEST, LONG_WORD = 0.4, 10
 COMMON = 0.6
 """Factor for words that are common in all texts."""
 _WORD = re.compile(r"\w+")
-_ANALYSER = Analyser(
-    word_pattern=rf"(?=\w\w|\d){ANY_WORD}", normal_form="NFKC", tokeniser="bigrams", folds_accents=True
+_ANALYZER = Analyzer(
+    word_pattern=rf"(?=\w\w|\d){ANY_WORD}", normal_form="NFKC", tokenizer="bigrams", folds_accents=True
 )
 """Words of at least two letters, and digits: single letters are mostly initials."""
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
@@ -61,7 +61,7 @@ class LexicalReranker:
         0.0 for a text that shares no term with the query, about 1.3 for one worth reading, 3 to 5 for one that has the
         whole query and a title that the query names.
         """
-        return [_score(_analyse_query(query), _read_text(text)) for query, text in pairs]
+        return [_score(_analyze_query(query), _read_text(text)) for query, text in pairs]
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
@@ -74,7 +74,7 @@ class LexicalReranker:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """An analysed query. Terms have spaces around them, so that a substring test matches whole terms."""
+    """An analyzed query. Terms have spaces around them, so that a substring test matches whole terms."""
 
     weights: dict[str, float]
     weight: float
@@ -85,7 +85,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """An analysed text: one string of terms takes a tenth of the memory of a set."""
+    """An analyzed text: one string of terms takes a tenth of the memory of a set."""
 
     line: str
     title: tuple[str, ...]
@@ -117,11 +117,11 @@ def _doubt_after_title(query: _Query, text: _Text) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _analyse_query(query: str) -> _Query:
+def _analyze_query(query: str) -> _Query:
     words = _WORD.findall(query)
     # Capitals mean nothing in a query without small letters.
     has_names = any(word[0].islower() for word in words)
-    stems = [(word, stem) for word in words for stem in _ANALYSER.terms(word)]
+    stems = [(word, stem) for word in words for stem in _ANALYZER.terms(word)]
     # Keep function words if there are no others, as in the name of a band.
     stems = [pair for pair in stems if pair[1] not in _stems(FUNCTION_WORDS)] or stems
     order = [f" {stem} " for _, stem in stems]
@@ -149,14 +149,14 @@ def _weight(word: str, stem: str, has_names: bool) -> float:
 
 @lru_cache(maxsize=2)
 def _stems(words: str) -> frozenset[str]:
-    return frozenset(_ANALYSER.terms(words))
+    return frozenset(_ANALYZER.terms(words))
 
 
 @partial(once_per_passage, maxsize=8192)
 def _read_text(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
-    terms = _ANALYSER.terms(text)
-    title = _ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []
+    terms = _ANALYZER.terms(text)
+    title = _ANALYZER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []
     return _Text(
         line=f" {' '.join(terms)} ",
         title=tuple(f" {term} " for term in title),

@@ -57,5 +57,5 @@ def test_an_index_is_built_for_a_language(run: Callable[..., Any], tmp_path: Pat
     built = run("index", str(tmp_path / "dom.txt"), "--out", str(tmp_path / "index"), "--language", "de")
     assert (built.code, built.err) == (0, "")
     index = open_index(tmp_path / "index")
-    assert index.analyser.language == "german"
+    assert index.analyzer.language == "german"
     assert len(index.search("Turm", 5)) == 1

@@ -29,7 +29,7 @@ def _passages() -> list[tuple[str, str]]:
         found += [
             (film, f"{film} is a drama film that won several prizes. Its director was {director}. It ran for a year."),
             (director, f"The film-maker {director} studied abroad for a while. The artist was born in {city} in 1950."),
-            (city, f"{city} is an old town with a market hall and a port. The river {river} flows through its centre."),
+            (city, f"{city} is an old town with a market hall and a port. The river {river} flows through its center."),
         ]
     return found
 

@@ -67,7 +67,7 @@ def judge() -> Iterator[OpenAIServer]:
 @pytest.mark.parametrize(
     ("own", "expected"), [("gold", {"relevant": 5}), ("all", {"relevant": 5, "irrelevant": 43}), ("none", {})]
 )
-def test_passages_are_labelled_by_the_annotation(
+def test_passages_are_labeled_by_the_annotation(
     own: str, expected: dict[str, int], distill: Distill, films: Path, tmp_path: Path
 ) -> None:
     assert distill("--set", f"judged_passages={own}") == 0

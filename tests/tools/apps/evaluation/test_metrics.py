@@ -13,7 +13,7 @@ from hopgraph.tools.apps.evaluation.metrics import (
 )
 
 ANSWER_METRICS = (EXACT_MATCH, F1, COVER_EM)
-# Few letters, so that texts often share tokens, and everything that normalisation treats specially.
+# Few letters, so that texts often share tokens, and everything that normalization treats specially.
 texts = st.one_of(
     st.text("ab c.", max_size=12),
     st.lists(st.sampled_from(["a", "The", "an", "yes", "no", "noanswer", "b.b", "c", "?", "1,000"])).map(" ".join),
@@ -58,7 +58,7 @@ def test_answers_worked_by_hand(prediction: str, answers: list[str], em: float, 
     assert COVER_EM(prediction, answers) == cover
 
 
-def test_normalisation_equals_squads() -> None:
+def test_normalization_equals_squads() -> None:
     assert normalize_answer(" An  apple, the\tpie & a-la  MODE.") == "apple pie ala mode"
     assert normalize_answer("The a An") == ""
 

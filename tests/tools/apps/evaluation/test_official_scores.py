@@ -119,7 +119,7 @@ def chosen_text(chance: random.Random) -> str:
 
 
 def test_em_and_f1_are_those_of_the_scripts_on_200_tricky_pairs() -> None:
-    """Except where normalisation leaves nothing, and for yes and no in MuSiQue's script."""
+    """Except where normalization leaves nothing, and for yes and no in MuSiQue's script."""
     lines = Path(__file__).with_name("official_pairs.jsonl").read_text(encoding="utf-8").split("\n")
     pairs = [(each["prediction"], each["answers"]) for each in map(json.loads, filter(None, lines))]
     compared = [(said, golds) for said, golds in pairs if all(map(plain, (said, *golds)))]

@@ -96,7 +96,7 @@ def test_a_row_whose_file_is_missing_is_skipped_and_says_how_to_make_it(
     monkeypatch.delenv("HOPGRAPH_LABELS")
     ran = run(*given)
     assert "skr_knn" not in ran.out
-    assert "Not run: SKR knn: skr_knn needs labelled training questions" in " ".join(ran.err.split())
+    assert "Not run: SKR knn: skr_knn needs labeled training questions" in " ".join(ran.err.split())
     assert "--methods replug" in ran.out
     assert "--methods skr_knn" in run(*given, "--set", "labels=mine.jsonl").out
 

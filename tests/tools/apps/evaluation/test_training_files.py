@@ -15,13 +15,13 @@ def build(films: Path, out: Path, *more: str, knowledge: float = 1.0) -> int:
     return main(["build", "skr_knn", str(films), "--out", str(out), "--model", model, "--set", "links=false", *more])
 
 
-def test_questions_are_labelled_resumed_and_then_decide(
+def test_questions_are_labeled_resumed_and_then_decide(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "labels.jsonl"
     assert build(films, out, "--limit", "2") == 0
     assert (
-        f"2 labelled (retrieval helps 0, harms 2, makes no difference 0): --set labels={out}\n"
+        f"2 labeled (retrieval helps 0, harms 2, makes no difference 0): --set labels={out}\n"
         in capsys.readouterr().out
     )
     first = out.read_text()
@@ -62,7 +62,7 @@ def test_methods_without_their_file_are_skipped_in_all_and_refused_by_name(
     command = ["eval", str(films), "--limit", "1", "--estimate", "--out", str(tmp_path / "run"), "--methods"]
     assert main([*command, "all"]) == 0
     said = capsys.readouterr()
-    assert "Left out: skr_knn needs labelled training questions" in " ".join(said.err.split())
+    assert "Left out: skr_knn needs labeled training questions" in " ".join(said.err.split())
     assert "one_step_cot" in said.out
     assert main([*command, "one_step,papers,cor"]) == 0
     estimated = re.findall(r"^(\w+) +1 +[\d.]+ ", capsys.readouterr().out, re.MULTILINE)

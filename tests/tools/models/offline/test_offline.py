@@ -19,7 +19,7 @@ STEPS = [
     "decide",
     "final_answer",
     "generate_queries",
-    "summarise",
+    "summarize",
     "snippet",
     "something_new",
 ]
@@ -175,7 +175,7 @@ def test_queries_never_repeat_and_keep_to_the_limit() -> None:
     assert {query.lower() for query in first}.isdisjoint(query.lower() for query in later)
 
 
-@pytest.mark.parametrize("step", ["summarise", "snippet"])
+@pytest.mark.parametrize("step", ["summarize", "snippet"])
 def test_snippets_are_sentences_of_the_passage_or_irrelevant(step: str) -> None:
     question = "Who directed The Salt Lantern?"
     reply = ask(step, passages=passages(PASSAGES[:1]), question=question)

@@ -85,7 +85,7 @@ def test_a_text_without_a_mark_is_read_by_its_bytes(tmp_path: Path, encoding: st
     assert "".join(found.text.split()) == "".join(text.split())
 
 
-def test_zero_bytes_colours_and_marks_within_a_text_are_no_part_of_it(tmp_path: Path) -> None:
+def test_zero_bytes_colors_and_marks_within_a_text_are_no_part_of_it(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(b"\x1b[31mERROR\x1b[0m in pump 17\n")
     (tmp_path / "b.txt").write_bytes(b"The pump\0 leaks.\n")
     (tmp_path / "c.md").write_bytes(b"One.\n\n\xef\xbb\xbf# Two\n\nIt rains.\n")

@@ -42,7 +42,7 @@ def test_prefixes_that_models_are_known_to_want(name: str, query: str, passage: 
     assert isinstance(found, Prefixes)
 
 
-async def test_any_langchain_model_is_taken_and_normalised() -> None:
+async def test_any_langchain_model_is_taken_and_normalized() -> None:
     class Long(HashedWords):
         def embed_query(self, text: str) -> list[float]:
             return [3 * each for each in super().embed_query(text)]
@@ -53,9 +53,9 @@ async def test_any_langchain_model_is_taken_and_normalised() -> None:
     assert model.passages([]).shape == (0, 0)
 
 
-def test_a_model_is_recognised_by_its_vectors() -> None:
+def test_a_model_is_recognized_by_its_vectors() -> None:
     facts = resolve_embeddings(HashedWords()).info
-    assert (facts.model, facts.dimension, facts.normalise) == ("object:HashedWords", 32, True)
+    assert (facts.model, facts.dimension, facts.normalize) == ("object:HashedWords", 32, True)
     resolve_embeddings(HashedWords()).check(facts, "my-index")
     with pytest.raises(CorpusError, match=r"my-index: its vectors have 32 dimensions, those of .* have 16"):
         resolve_embeddings(HashedWords(16)).check(facts, "my-index")
@@ -97,7 +97,7 @@ def test_prefixes_and_scaling_are_taken_from_an_index() -> None:
 
     given = resolve_embeddings(Listening())
     assert isinstance(given, EmbeddingModel)
-    facts = given.info.model_copy(update={"query_prefix": "query: ", "passage_prefix": "p: ", "normalise": False})
+    facts = given.info.model_copy(update={"query_prefix": "query: ", "passage_prefix": "p: ", "normalize": False})
     recorded = given.with_recorded_settings(facts)
-    assert (recorded.query_prefix, recorded.passage_prefix, recorded.normalise) == ("query: ", "p: ", False)
+    assert (recorded.query_prefix, recorded.passage_prefix, recorded.normalize) == ("query: ", "p: ", False)
     assert given.with_recorded_settings(facts, keep_query_prefix=True).query_prefix == ""

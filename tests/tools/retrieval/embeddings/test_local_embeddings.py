@@ -49,11 +49,11 @@ def hidden_states(folder: Path, text: str) -> Any:
         return model(**tokenizer(text, truncation=True, return_tensors="pt")).last_hidden_state[0].numpy()
 
 
-def test_contriever_is_the_mean_of_the_tokens_not_normalised(bert: Path) -> None:
+def test_contriever_is_the_mean_of_the_tokens_not_normalized(bert: Path) -> None:
     model = resolve_embeddings(f"contriever:{bert}?device=cpu")
     for text, vector in zip(TEXTS, model.passages(TEXTS), strict=True):
         assert vector == pytest.approx(hidden_states(bert, text).mean(0), abs=1e-5)
-    assert not model.normalise
+    assert not model.normalize
     assert (model.query_prefix, model.passage_prefix) == ("", "")
 
 
@@ -92,7 +92,7 @@ def test_a_models_own_prompts_come_before_those_known_by_name(e5: Path, tmp_path
         json.dumps({**config, "prompts": {"query": "ask: ", "document": "doc: "}, "similarity_fn_name": "dot"})
     )
     model = resolve_embeddings(f"st:{folder}?device=cpu")
-    assert (model.query_prefix, model.passage_prefix, model.normalise) == ("ask: ", "doc: ", False)
+    assert (model.query_prefix, model.passage_prefix, model.normalize) == ("ask: ", "doc: ", False)
     direct = library.SentenceTransformer(str(folder), device="cpu")
     assert asyncio.run(model.aquery("a fox")) == pytest.approx(direct.encode_query("a fox"), abs=1e-5)
     assert model.passages(["a fox"])[0] == pytest.approx(direct.encode_document("a fox"), abs=1e-5)
@@ -119,7 +119,7 @@ def test_a_spec_is_recorded_so_that_it_holds_elsewhere(bert: Path, monkeypatch: 
 def test_other_weights_under_the_same_path_are_noticed(bert: Path, tmp_path: Path) -> None:
     facts = resolve_embeddings(f"contriever:{bert}?device=cpu").info
     with pytest.raises(CorpusError, match="not built with"):
-        resolve_embeddings(f"flag:{bert}?device=cpu&normalise=no").check(facts, "my-index")
+        resolve_embeddings(f"flag:{bert}?device=cpu&normalize=no").check(facts, "my-index")
     half = resolve_embeddings(f"contriever:{bert}?device=cpu&dtype=bf16")
     half.check(facts, "my-index")
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_loaded_is_a_one_line_error(bert: Path, tmp_path: Path, m
         ("st:nobody/nothing-here", "tried the folder"),
         (f"st:{tmp_path}/foreign", r"asks for custom code \(evil\.Module\), which is never run"),
         (f"contriever:{tmp_path}/cut", "cannot be loaded"),
-        (f"st:{bert}?normalise=maybe&device=cpu", "must be yes or no"),
+        (f"st:{bert}?normalize=maybe&device=cpu", "must be yes or no"),
         (f"st:{bert}?speed=9", "option 'speed'"),
     ):
         with pytest.raises(SpecError, match=message) as caught:

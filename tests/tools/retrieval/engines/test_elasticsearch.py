@@ -11,7 +11,7 @@ from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine_index import resolve_engine
 from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
 
@@ -58,7 +58,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(
     report = index_into(target, source, dense=MODEL)
     assert (report.resumed_at, report.total, report.passages) == (2000, 3300, 3300)
     assert MODEL.texts - embedded == 1300 + 1  # and the probe
-    whole = index_in_memory(open_corpus(source).records(CorpusReading()), "test", get_analyser("en"))
+    whole = index_in_memory(open_corpus(source).records(CorpusReading()), "test", get_analyzer("en"))
     # Hundreds of passages are the same but for their id: which of them come is the engine's choice.
     scores = [score for _, score in found(resolve_engine(f"{target}?mode=bm25", MODEL), "painter cat")]
     assert scores == pytest.approx([hit.score for hit in whole.search("painter cat", 10)])
@@ -94,8 +94,8 @@ def test_a_collection_of_somebody_else_or_of_another_kind_is_refused(server: Ela
     meta["hopgraph"] = json.dumps({**facts, "format_version": 2})
     with pytest.raises(CorpusError, match=r"another version of hopgraph \(format_version: "):
         resolve_engine(target, MODEL)
-    meta["hopgraph"] = json.dumps({**facts, "analyser": {**facts["analyser"], "stemmer_version": "1.0"}})
-    with pytest.raises(CorpusError, match="another version of the analyser"):
+    meta["hopgraph"] = json.dumps({**facts, "analyzer": {**facts["analyzer"], "stemmer_version": "1.0"}})
+    with pytest.raises(CorpusError, match="another version of the analyzer"):
         resolve_engine(target, MODEL)
     del meta["hopgraph"]
     for use in (lambda: resolve_engine(target, MODEL), lambda: index_into(target, corpus)):

@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
 
@@ -55,7 +55,7 @@ def test_bm25_finds_what_an_index_finds(target: str, hotpotqa: Path) -> None:
     report = index_into(target, hotpotqa)
     assert (report.passages, report.total, report.format, report.resumed_at) == (994, 994, "hotpotqa", 0)
     retriever = resolve_engine(target, MODEL)
-    index = index_in_memory(records(hotpotqa), "test", get_analyser("en"))
+    index = index_in_memory(records(hotpotqa), "test", get_analyzer("en"))
     scale = 1.9 if target.startswith("milvus") else 1  # Milvus multiplies by k1 + 1, which changes no order
     overlaps: list[float] = []
     for entry in json.loads(hotpotqa.read_text())[:40]:

@@ -33,7 +33,7 @@ def test_terms_with_marks_stay_whole(target: str, tmp_path: Path) -> None:
     source.write_text("".join(json.dumps({"_id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
     index_into(target, source, language="hi")
     retriever: Any = resolve_engine(target, MODEL)
-    assert retriever.index.analyser.language == "hindi"
+    assert retriever.index.analyzer.language == "hindi"
     assert sorted(key or "" for key, _ in found(retriever, "किताब")) == ["1", "2"]
     assert [key for key, _ in found(retriever, "कमल")] == ["0"]
 

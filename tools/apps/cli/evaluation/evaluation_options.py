@@ -279,7 +279,7 @@ class ReproduceOptions(RunOptions):
 class BuildOptions(RunOptions):
     """Make the file that a method needs from training questions. Resumes and exits as `eval` does.
 
-    skr_knn: questions labelled by whether retrieval helps or harms (one call without passages, one with).
+    skr_knn: questions labeled by whether retrieval helps or harms (one call without passages, one with).
 
     dsp: demonstrations, the steps of questions answered correctly.
 

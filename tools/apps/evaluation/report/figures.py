@@ -16,11 +16,11 @@ from hopgraph.tools.apps.evaluation.report.tables import stand_in_kinds
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.io.optional_packages import require
 
-# The palette of Okabe and Ito (2008), which colour-blind readers can distinguish.
+# The palette of Okabe and Ito (2008), which color-blind readers can distinguish.
 BLUE, ORANGE, GREEN, RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
 SOFT = "#666666"
-_COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
+_COLORS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _WIDTH = 8.0
 _ROW, _FRAME = 0.28, 1.6
 """Height of a method's row and of the frame, in inches."""
@@ -33,8 +33,8 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "budget": (ORANGE, "----"),
     "failed": (GREY, "++++"),
 }
-"""Colour and hatching of a part of a bar; either one distinguishes the parts."""
-_MIN_LABELLED = 6  # minimum percentage of a bar's part for a label
+"""Color and hatching of a part of a bar; either one distinguishes the parts."""
+_MIN_LABELED = 6  # minimum percentage of a bar's part for a label
 _HEIGHT, _LEGEND_ROW = 5.6, 0.17  # inches
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
@@ -119,10 +119,10 @@ def losses_figure(comparison: Comparison) -> Any:
     shares = 100 * numbers / np.maximum(numbers.sum(axis=0), 1)
     starts = shares.cumsum(axis=0) - shares
     for part, widths, left in zip(counts, shares, starts, strict=True):
-        colour, hatch = _LOOKS[part]
-        looks = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
+        color, hatch = _LOOKS[part]
+        looks = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
         bars = axes.barh(range(len(rows)), widths, left=left, height=0.74, label=part, **looks)
-        fitting = [str(n) if width >= _MIN_LABELLED else "" for n, width in zip(counts[part], widths, strict=True)]
+        fitting = [str(n) if width >= _MIN_LABELED else "" for n, width in zip(counts[part], widths, strict=True)]
         axes.bar_label(bars, fitting, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
     _name_rows(axes, list(rows))
     axes.set_xlim(0, 100)
@@ -150,9 +150,9 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
         if point is None or interval is None:
             continue
         (x, f1), is_bound = point, method.method == BOUND
-        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]  # the first 84 pairs differ
-        axes.vlines(x, 100 * interval.low, 100 * interval.high, color=colour, alpha=0.28, linewidth=1.6, zorder=2)
-        looks = {"marker": marker, "color": "white" if is_bound else colour, "markeredgecolor": colour}
+        color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]  # the first 84 pairs differ
+        axes.vlines(x, 100 * interval.low, 100 * interval.high, color=color, alpha=0.28, linewidth=1.6, zorder=2)
+        looks = {"marker": marker, "color": "white" if is_bound else color, "markeredgecolor": color}
         axes.plot(x, 100 * f1, linestyle="", markersize=6, label=method.name, zorder=3, **looks)
         points[method.name] = (x, 100 * f1)
     if not points:

@@ -12,7 +12,7 @@ from hopgraph.tools.apps.evaluation.report.tables import (
     Cell,
     Table,
     as_table,
-    labelled,
+    labeled,
     number_cell,
     percent_cell,
     text_cell,
@@ -33,7 +33,7 @@ def measure_tables(
         *([_rankings(comparison, measures)] if measures else []),
         step_table(_step_costs(comparison)),
     ]
-    return labelled(comparison, made)
+    return labeled(comparison, made)
 
 
 def _step_costs(comparison: Comparison) -> list[StepCost]:

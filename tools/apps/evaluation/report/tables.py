@@ -157,10 +157,10 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
         _losses(comparison),
         *([_questions_needed(comparison, against or comparison.default_base)] if plan else []),
     ]
-    return labelled(comparison, made)
+    return labeled(comparison, made)
 
 
-def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
+def labeled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
     """Return the non-empty tables, with stand-ins in their titles and missing gold passages in their notes."""
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     missing = missing_gold(comparison.methods)

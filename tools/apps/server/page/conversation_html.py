@@ -255,7 +255,7 @@ def _steps(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[list[Line]]]]
 
 
 def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
-    """Return each group's heading (empty before the first) and its items: a labelled line and those folded into it."""
+    """Return each group's heading (empty before the first) and its items: a labeled line and those folded into it."""
     groups: list[tuple[str, list[list[Line]]]] = []
     for line in lines:
         if line.style == "heading":

@@ -42,7 +42,7 @@ from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.retrieval.corpora.text_files import count_unread, describe_unread, readable_suffixes
 from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.retrieval.staging import LOCK, recover_stages, recover_stages_in
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import get_analyzer
 from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_CORPORA = 20  # of one user
@@ -152,7 +152,7 @@ class UserDocuments:
         A CorpusError if the upload needs too much space, time or memory, no file can be read, or the disk is full. A
         SettingsError for too many corpora or documents, no file left, a corpus being changed, or an unknown language.
         """
-        get_analyser(language or "en")
+        get_analyzer(language or "en")
         before = _read_record(self._find(user, corpus)) if corpus else None
         named, unread = name_files(files, self.max_bytes) if files or not before else ({}, {})
         for file, problem in unread.items():

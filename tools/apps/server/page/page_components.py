@@ -1,6 +1,6 @@
 """The page's layout, its components, and its theme; no font is fetched.
 
-The colours derive from the operator's `color`, adjusted for enough contrast on light and dark.
+The colors derive from the operator's `color`, adjusted for enough contrast on light and dark.
 """
 
 from base64 import b64encode
@@ -35,24 +35,24 @@ def parse_color(text: str) -> Rgb:
 
 
 def write_color(rgb: Sequence[int]) -> str:
-    """Return a colour as `#rrggbb`."""
+    """Return a color as `#rrggbb`."""
     return "#" + "".join(f"{each:02x}" for each in rgb)
 
 
 def mix(one: Rgb, other: Rgb, share: float) -> Rgb:
-    """Return one colour mixed with a share of the other."""
+    """Return one color mixed with a share of the other."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """Return the WCAG contrast ratio of two colours, from 1 to 21."""
+    """Return the WCAG contrast ratio of two colors, from 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def readable_on(color: Rgb, ground: Rgb) -> Rgb:
-    """Return a colour, lightened or darkened until text in it is readable on a background."""
+    """Return a color, lightened or darkened until text in it is readable on a background."""
     goal = WHITE if _luminance(ground) < 0.2 else BLACK
     return next(found for step in range(101) if contrast(found := mix(color, goal, step / 100), ground) >= _CONTRAST)
 
@@ -102,14 +102,14 @@ _THEME = {
 
 
 def theme(gr: Any, color: str) -> Any:
-    """Return the theme for `gradio.mount_gradio_app`, in a colour if one is given."""
+    """Return the theme for `gradio.mount_gradio_app`, in a color if one is given."""
     hue = gr.themes.Color(*palette(parse_color(color)), name="own") if color else "indigo"
     hues = {"primary_hue": hue, "secondary_hue": hue, "neutral_hue": "slate"}
     return gr.themes.Base(**hues, font=_FONT, font_mono=_MONO, radius_size="md").set(**_THEME)
 
 
 def page_style(color: str) -> str:
-    """Return the page's style sheet, in a colour if one is given."""
+    """Return the page's style sheet, in a color if one is given."""
     if not color:
         return read_asset("page.css")
     light, dark = (write_color(readable_on(parse_color(color), ground)) for ground in (WHITE, DARK_PAGE))

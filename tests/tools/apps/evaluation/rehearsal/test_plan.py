@@ -71,7 +71,7 @@ def test_steps_without_passages_are_conclusions_from_the_others() -> None:
     assert plan.hops[0].passages == (GoldPassage("A", ""),)
 
 
-def test_parts_of_a_gold_passage_are_recognised_but_not_other_passages() -> None:
+def test_parts_of_a_gold_passage_are_recognized_but_not_other_passages() -> None:
     gold = GoldPassage("Ada Brink", TEXT)
     parts = [TEXT[:60], TEXT[9:70], "She was born in Larvik … Her brother went to Oslo.", "Ada Brink was a pain"]
     assert all(gold.is_shown_as("Ada  brink", text) for text in [TEXT, *parts])

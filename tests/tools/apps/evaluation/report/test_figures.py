@@ -71,7 +71,7 @@ def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
     assert first == second
 
 
-def test_all_methods_are_labelled_and_look_different(tmp_path: Path) -> None:
+def test_all_methods_are_labeled_and_look_different(tmp_path: Path) -> None:
     names = [name for name in METHODS if name not in ALIASES]
     outcomes = [
         outcome(name, each.id, "Ann" if (number + place) % 3 else "Zoe", usage=usage(1 + place % 4))

@@ -68,12 +68,12 @@ def test_a_mark_opens_the_passage_with_the_quote_at_its_offsets() -> None:
 
 
 def test_each_mark_has_a_unique_number_and_name() -> None:
-    second = citation("Red.", 0, passage_id="p2", title="Colours")
-    page = parsed(drawn(told(citation("Oslo is dry.", 20), second), passage(), passage("p2", "Red.", "Colours")))
+    second = citation("Red.", 0, passage_id="p2", title="Colors")
+    page = parsed(drawn(told(citation("Oslo is dry.", 20), second), passage(), passage("p2", "Red.", "Colors")))
     assert "Weather" in shown(opened(page, 1))
-    assert "Colours" in shown(opened(page, 2))
+    assert "Colors" in shown(opened(page, 2))
     named = [each.get("aria-label") for each in page.iter("button") if each.get("class") == "hg-source"]
-    assert named == ["Source 1: Weather", "Source 2: Colours"]
+    assert named == ["Source 1: Weather", "Source 2: Colors"]
 
 
 def test_a_citation_shows_its_file_and_page_or_links_to_its_url() -> None:
@@ -101,7 +101,7 @@ def test_a_quote_is_shown_if_its_passage_is_gone() -> None:
     assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
 
 
-def test_statements_without_a_passage_are_labelled() -> None:
+def test_statements_without_a_passage_are_labeled() -> None:
     recalled = citation("I recall rain.", 0, passage_id="model:1", title="", kind="model")
     reviewed = citation("I say so.", 0, passage_id="", title="", kind="reviewer")
     text = shown(parsed(drawn(told(recalled, reviewed))))

@@ -32,15 +32,15 @@ FOCUSED = """async () => {
   const drawn = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
   return {
     name: at.getAttribute("aria-label") || at.labels?.[0]?.innerText || at.innerText || at.tagName,
-    html: at.outerHTML.slice(0, 120), box, colour: drawn ? style.outlineColor.match(/[0-9.]+/g).map(Number) : [],
+    html: at.outerHTML.slice(0, 120), box, color: drawn ? style.outlineColor.match(/[0-9.]+/g).map(Number) : [],
   };
 }"""
-"""What has the focus, where it stands, and the colour of the line around it; null for nothing."""
+"""What has the focus, where it stands, and the color of the line around it; null for nothing."""
 
 
 def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
     """Return the visible share of the focus outline, neither clipped nor covered."""
-    if len(focused["colour"]) != 3:  # none, or one that is partly transparent
+    if len(focused["color"]) != 3:  # none, or one that is partly transparent
         return 0.0
     x, y, width, height = (round(each) for each in focused["box"])
     left, top, right, bottom = max(0, x - 6), max(0, y - 6), min(1280, x + width + 6), min(800, y + height + 6)
@@ -48,13 +48,13 @@ def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
         return 0.0
     clip: Any = {"x": left, "y": top, "width": right - left, "height": bottom - top}
     around = np.asarray(Image.open(BytesIO(chat.page.screenshot(clip=clip))).convert("RGB"), dtype=np.int16)
-    alike = np.abs(around - np.array(focused["colour"])).max(axis=2) < 25
+    alike = np.abs(around - np.array(focused["color"])).max(axis=2) < 25
     return float(alike.sum()) / (4 * (width + height))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 390])
-def test_nothing_is_clipped_and_colours_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
+def test_nothing_is_clipped_and_colors_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
     app = serve()
     backgrounds: list[str] = []
     for scheme in ("light", "dark"):
@@ -118,7 +118,7 @@ def test_every_control_is_reachable_by_tab_with_a_visible_focus(chat: Chat) -> N
 
 
 @pytest.mark.slow
-def test_every_passage_opens_centred(chat: Chat) -> None:
+def test_every_passage_opens_centered(chat: Chat) -> None:
     chat.ask("Where was the painter of Guernica born?")
     marks = chat.last.locator(".hg-cite")
     assert marks.count() == 2

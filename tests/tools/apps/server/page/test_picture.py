@@ -77,7 +77,7 @@ def test_a_picture_has_no_style_element_and_no_ids() -> None:
     assert " id=" not in html  # several pictures may stand in a page
 
 
-def test_an_untitled_passage_is_labelled_by_its_first_words() -> None:
+def test_an_untitled_passage_is_labeled_by_its_first_words() -> None:
     found = Passage(id="p7", title="", text="Rain falls in Bergen. " * 20, score=1, source="s", hop=1)
     events = [
         event("query", 1, query="Q?", why=""),

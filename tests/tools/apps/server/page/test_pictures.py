@@ -26,7 +26,7 @@ FOOTER = "For employees of ACME alone · [Privacy](https://example.org/privacy)"
 SMALL: dict[str, Any] = {"viewport": {"width": 1100, "height": 680}}
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 940}}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2}
-COLOURS = 256  # a page has few, and a picture of so many takes a third of the bytes
+COLORS = 256  # a page has few, and a picture of so many takes a third of the bytes
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 IN_THE_DARK = pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
-"""The same page in other colours, whose contrasts the test of accessibility checks."""
+"""The same page in other colors, whose contrasts the test of accessibility checks."""
 
 
 def draw(chat: Chat, file: Path) -> None:
@@ -45,7 +45,7 @@ def draw(chat: Chat, file: Path) -> None:
     )
     chat.page.evaluate("document.activeElement?.blur()")
     image = Image.open(BytesIO(chat.page.screenshot(animations="disabled"))).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+    image.quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def test_the_tree_of_a_run(pictures: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Text analysis: how indexes, queries and lexical comparisons turn text into terms.
 
 Chinese, Japanese, Korean and Thai text without spaces is split into overlapping character bigrams, as by Lucene's
-CJKAnalyzer: they need no dictionary, so that any name can be found. The dictionary tokenisers of the extra `languages`
+CJKAnalyzer: they need no dictionary, so that any name can be found. The dictionary tokenizers of the extra `languages`
 give fewer false matches and a smaller vocabulary.
 """
 
@@ -33,9 +33,9 @@ ANY_WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}\u200c\u200d])*"
 """One or more letters or digits of other scripts, with combining marks and joiners."""
 
 _PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
-"""Tokeniser → packages whose versions affect its output."""
+"""Tokenizer → packages whose versions affect its output."""
 
-_MAX_RUN = 10_000  # characters per call of a tokeniser; SudachiPy's limit is 49,149 bytes
+_MAX_RUN = 10_000  # characters per call of a tokenizer; SudachiPy's limit is 49,149 bytes
 _DROPPED_POS = ("助詞", "助動詞", "補助記号", "空白")
 """Japanese particles, auxiliary verbs, punctuation and white space, dropped as by Lucene's JapaneseAnalyzer."""
 _CACHED_WORDS = 1 << 17
@@ -64,11 +64,11 @@ ENGLISH_STOP_WORDS = (
 
 
 @dataclass(frozen=True)
-class Analyser:
+class Analyzer:
     """Lower-cases text, splits it into words (by default of two or more characters), drops stop words, and stems.
 
     The defaults equal `bm25s.tokenize` with `stopwords="en"` and PyStemmer's English (Snowball) stemmer.
-    `hopgraph.tools.text.languages` has the analysers of other languages.
+    `hopgraph.tools.text.languages` has the analyzers of other languages.
     """
 
     language: str = "english"
@@ -77,7 +77,7 @@ class Analyser:
     word_pattern: str = r"(?u)\b\w\w+\b"
     normal_form: Literal["none", "NFC", "NFKC"] = "none"
     """Unicode normalization form applied first, so that composed and decomposed `é` are equal."""
-    tokeniser: str = "none"
+    tokenizer: str = "none"
     """How text without spaces is split: `bigrams` or a package; see `make_splitter`."""
     compounds: bool = False
     """True if version numbers, part numbers, identifiers and hyphenated words are also terms as a whole."""
@@ -94,26 +94,26 @@ class Analyser:
         """Return the term of one lower-case word; None for a stop word."""
         return None if word in self._stop_words else self._stem(word)
 
-    def choose(self, language: str) -> "Analyser":
-        """Return the analyser of a document in a language, which may be empty if unknown; here always this one."""
+    def choose(self, language: str) -> "Analyzer":
+        """Return the analyzer of a document in a language, which may be empty if unknown; here always this one."""
         return self
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return the settings and versions that an index records; SpecError for a missing tokeniser."""
+        """Return the settings and versions that an index records; SpecError for a missing tokenizer."""
         snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""
         return {
             **asdict(self),
             "version": 2,  # incremented when terms change with the same fields
             "stop_words": list(self.stop_words),
             "stemmer_version": ".".join(snowball.split(".")[:2]),
-            "tokeniser_version": tokeniser_version(self.tokeniser),
+            "tokenizer_version": tokenizer_version(self.tokenizer),
         }
 
     @cached_property
     def words(self) -> Splitter:
-        """Splits text into lower-case words, including stop words, unstemmed; SpecError for a missing tokeniser."""
+        """Splits text into lower-case words, including stop words, unstemmed; SpecError for a missing tokenizer."""
         lower = _turkish_lower if self.language == "turkish" else str.lower
-        split, form = make_splitter(self.tokeniser, self.word_pattern), self.normal_form
+        split, form = make_splitter(self.tokenizer, self.word_pattern), self.normal_form
 
         def words(text: str) -> list[str]:
             has_variants = form != "none" and not text.isascii()
@@ -241,15 +241,15 @@ def _turkish_lower(text: str) -> str:
     return text.replace("I", "\u0131").replace("\u0130", "i").lower()
 
 
-def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
-    """Return a function that splits text into words: runs without spaces by a tokeniser, the rest by a pattern.
+def make_splitter(tokenizer: str, word_pattern: str) -> Splitter:
+    """Return a function that splits text into words: runs without spaces by a tokenizer, the rest by a pattern.
 
-    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError if it is not installed. Unless
+    The tokenizer is `none`, `bigrams`, or a package of the extra `languages`; SpecError if it is not installed. Unless
     it is `none`, the pattern must not match characters of UNSPACED.
     """
-    if tokeniser == "none":
+    if tokenizer == "none":
         return re.compile(word_pattern).findall
-    split = _bigrams if tokeniser == "bigrams" else _dictionary_splitter(tokeniser)
+    split = _bigrams if tokenizer == "bigrams" else _dictionary_splitter(tokenizer)
     find, spaced = re.compile(f"([{UNSPACED}]+)|({word_pattern})").findall, re.compile(word_pattern).findall
 
     def words(text: str) -> list[str]:
@@ -260,12 +260,12 @@ def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
     return words
 
 
-def tokeniser_version(tokeniser: str) -> str:
-    """Return the versions of a tokeniser's packages (empty for bigrams); SpecError if one is not installed."""
+def tokenizer_version(tokenizer: str) -> str:
+    """Return the versions of a tokenizer's packages (empty for bigrams); SpecError if one is not installed."""
     try:
-        return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokeniser, ()))
+        return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokenizer, ()))
     except PackageNotFoundError:
-        raise _missing(tokeniser) from None
+        raise _missing(tokenizer) from None
 
 
 def _bigrams(run: str) -> list[str]:
@@ -274,11 +274,11 @@ def _bigrams(run: str) -> list[str]:
 
 
 @cache
-def _dictionary_splitter(tokeniser: str) -> Splitter:
+def _dictionary_splitter(tokenizer: str) -> Splitter:
     try:
-        split = _LOADERS[tokeniser]()
+        split = _LOADERS[tokenizer]()
     except ImportError:
-        raise _missing(tokeniser) from None
+        raise _missing(tokenizer) from None
     lock = Lock()
 
     def words(run: str) -> list[str]:
@@ -288,9 +288,9 @@ def _dictionary_splitter(tokeniser: str) -> Splitter:
     return words
 
 
-def _missing(tokeniser: str) -> SpecError:
-    names = " and ".join(_PACKAGES[tokeniser])
-    return SpecError(f"the tokeniser {tokeniser} needs {names}: pip install 'hopgraph[languages]'")
+def _missing(tokenizer: str) -> SpecError:
+    names = " and ".join(_PACKAGES[tokenizer])
+    return SpecError(f"the tokenizer {tokenizer} needs {names}: pip install 'hopgraph[languages]'")
 
 
 def _sudachipy() -> Splitter:
@@ -314,8 +314,8 @@ _LOADERS: dict[str, Callable[[], Splitter]] = {
 }
 
 
-DEFAULT_ANALYSER = Analyser(
-    word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
+DEFAULT_ANALYZER = Analyzer(
+    word_pattern=ANY_WORD, normal_form="NFKC", tokenizer="bigrams", compounds=True, folds_accents=True
 )
 """English; the default of indexes, also used to compare texts."""
 
@@ -327,4 +327,4 @@ def content_terms(text: str) -> list[str]:
 
 @partial(once_per_passage, maxsize=1 << 13)
 def _terms(text: str) -> tuple[str, ...]:
-    return tuple(DEFAULT_ANALYSER.terms(text))
+    return tuple(DEFAULT_ANALYZER.terms(text))
