@@ -24,30 +24,27 @@ from hopgraph.tools.io.http_clients import describe_proxy
 ResultT = TypeVar("ResultT")
 
 _TRANSIENT_STATUS = frozenset({408, 409, 423, 424, 425, 429, 499})
-_FINAL_STATUS = frozenset({501, 505})
-"""With these and every other status from 500 on the same request may succeed later, or not."""
+"""With these and every status from 500 on, except 501 and 505, the same request may succeed later."""
 _SAYS_MORE = frozenset(range(400, 500)) - {401, 402}
 """HTTP statuses for which the message decides whether the same request may succeed later."""
 PASSING = re.compile(
-    r"overloaded|(?:over|at|no) capacity|temporar(?:y|ily)|(?:currently|service|server) (?:is )?(?:unavail|over|busy)|"
-    r"rate.?limit|too many requests|throttl(?:ed|ing)|concurrency|time(?:d.?)?out|had an error|"
-    r"please retry\b(?! with| after [a-z]+ing)|\b(?:busy|loading(?! was)|starting up)\b|capacity.exceeded|"
-    r"(?:try again|retry) (?:later|in \d|after \d|shortly|soon)",
-    re.IGNORECASE,
+    r"(?i)overloaded|(?:over|at|no) capacity|temporar(?:y|ily)|"
+    r"(?:currently|service|server) (?:is )?(?:unavail|over|busy)|rate.?limit|too many requests|throttl(?:ed|ing)|"
+    r"concurrency|time(?:d.?)?out|had an error|please retry\b(?! with| after [a-z]+ing)|"
+    r"\b(?:busy|loading(?! was)|starting up)\b|capacity.exceeded|"
+    r"(?:try again|retry) (?:later|in \d|after \d|shortly|soon)"
 )
 """Words in transient errors."""
 SPENT = re.compile(
-    r"insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
+    r"(?i)insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
     r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired|required|missing)|authentication fail|"
     r"(?:invalid|incorrect|missing|\bno).{0,3}api.?key|available credits|spending limit|budget (?:has been )?exceeded|"
-    r"exceeded.?budget|over budget|arrear|good standing|余额不足|额度不足|欠费",
-    re.IGNORECASE,
+    r"exceeded.?budget|over budget|arrear|good standing|余额不足|额度不足|欠费"
 )
 """Words in errors that only another key or more money resolves."""
 FILTERED = re.compile(
-    r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
-    r"data_inspection|prompt blocked|high risk|敏感",
-    re.IGNORECASE,
+    r"(?i)content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
+    r"data_inspection|prompt blocked|high risk|敏感"
 )
 """Words in refusals of what one request says."""
 _TOO_LARGE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
@@ -60,9 +57,8 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d{1,15}(?:\.\d{1,15})?\s?[a-z]{1,15}\s?)+")
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s?(ms|[smhd])")
 _WAIT_IN_WORDS = re.compile(
-    r"(?:try again (?:in|after)|retry.(?:in|after)(?:_seconds)?\W{0,4}|please wait|"
-    r"(?:retry.?delay|ratelimit-reset)\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)",
-    re.IGNORECASE,
+    r"(?i)(?:try again (?:in|after)|retry.(?:in|after)(?:_seconds)?\W{0,4}|please wait|"
+    r"(?:retry.?delay|ratelimit-reset)\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)"
 )
 _RESET = re.compile(r"(?:x-)?ratelimit-reset(?:-\w+)?", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\u(?!00|d[89a-f])([\da-f]{4})", re.IGNORECASE)  # for words in other than ASCII
@@ -85,7 +81,7 @@ def classify_failure(error: BaseException) -> FailureKind:
         return ""
     if status != 429 and PASSING.search(said):
         return "outage"
-    transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in _FINAL_STATUS)
+    transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in (501, 505))
     if transient or isinstance(error, lost + unreadable):
         return "outage"
     return "refusal" if status in REFUSED_STATUS else ""

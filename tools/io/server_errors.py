@@ -12,24 +12,21 @@ from hopgraph.tools.io.http_retries import FILTERED, PASSING, SPENT, openai_clas
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a request format that they do not support."""
 _FINAL = re.compile(
-    r"context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
+    r"(?i)context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
     r"must be reduced|reduce the length|less than \d+ tokens|string too long|token limit:|max_seq_len|exceed max|"
-    r"\b(?:prompt|inputs?)\b(?! validation).{0,40}(?:too long|exceed|\blength)",
-    re.IGNORECASE,
+    r"\b(?:prompt|inputs?)\b(?! validation).{0,40}(?:too long|exceed|\blength)"
 )
 _NOT_FOUND = re.compile(
-    r"model_(?:not_|decom|deprec)|\bmodels?\b.{0,80}(?:not found|not exist|is unknown|unavailable)|"
+    r"(?is)model_(?:not_|decom|deprec)|\bmodels?\b.{0,80}(?:not found|not exist|is unknown|unavailable)|"
     r"(?:no|multiple) models? (?:\w+ ){0,2}loaded|(?:location|throughput) (?:is not|isn.t) supported|"
-    r"\bmodel\b\W{0,3}[\w./:-]{0,80}\W{0,3}(?:is|has been) (?:not (?:supported|loaded)|deprecated)|"
-    r"invalid model\b|not a (?:valid|chat) model|identifier is invalid|provider not provided|failed to load model|"
+    r"\bmodel\b\W{0,3}[\w./:-]{0,80}\W{0,3}(?:is|has been) (?:not (?:supported|loaded)|deprecated)|invalid model\b|"
+    r"not a (?:valid|chat) model|identifier is invalid|provider not provided|failed to load model|"
     r"no healthy deployments|unexpected endpoint|invalid url|\Anot found\b|"
-    r"(?:unknown|no such) (?:endpoint|path|route|url|model)|\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:unknown|no such) (?:endpoint|path|route|url|model)|\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)"
 )
 _ABOUT_FORMAT = re.compile(
-    r"tool|function|parameter|schema|\bformat|_format|json|grammar|structured|keyword|unknown name|additional.?prop|"
-    r"pattern|max(?:Items|Length)",
-    re.IGNORECASE,
+    r"(?i)tool|function|parameter|schema|\bformat|_format|json|grammar|structured|keyword|unknown name|"
+    r"additional.?prop|pattern|max(?:Items|Length)"
 )
 _SAYING = ("error", "errors", "detail", "message", "msg", "error_msg", "base_resp", "status_msg")
 """Keys under which servers report what is wrong, in order of precedence."""

@@ -215,8 +215,7 @@ class _Endpoint:
         more = {"stop": [*request.stop]} if request.stop else {"logprobs": request.top, "skip_special_tokens": False}
         reply = await self._post({"prompt": prompt, "max_tokens": request.max_tokens, **more})
         text = reply["choices"][0]["text"] or ""
-        estimated = {"prompt_tokens": count_tokens(prompt), "completion_tokens": count_tokens(text)}
-        usage = read_usage(reply) or estimated
+        usage = read_usage(reply) or {"prompt_tokens": count_tokens(prompt), "completion_tokens": count_tokens(text)}
         if request.stop:
             said = WrittenText(text=escape(text))  # as it is unescaped
             return ModelReply(said.model_dump_json(), "", usage["prompt_tokens"], usage["completion_tokens"])

@@ -4,19 +4,16 @@ import re
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-SYSTEM = "system"
-"""The name under which refused system messages count as a parameter."""
+SYSTEM, WHOLE = "system", "stream=false"
+"""The names under which refused system messages and refusals to reply in one piece count as parameters."""
 STREAM_OPTIONS = "stream_options"
-WHOLE = "stream=false"
-"""The name under which a refusal to reply in one piece counts as a parameter."""
 _NAMED = re.compile(
-    r"(?P<mode>response.?format|json.?schema|\btools?\b(?! roles?)|tool_choice|functions?\b|guided|grammar)"
+    r"(?i)(?P<mode>response.?format|json.?schema|\btools?\b(?! roles?)|tool_choice|functions?\b|guided|grammar)"
     r"|(?P<system>\b(?:system|developer)\b\W{0,4}(?:role|message|prompt|instruction)|\broles?\b(?!\W{0,3}tool)"
     r"|start with a user|first message)"
     r"|(?P<whole>only supports? stream|non.?stream|\bstream\W{0,3}(?:=|must be|is required)|enable (?:the )?stream)"
     r"|(?P<sampling>\b(?:temperature|top_p|seed|stream_options)\b)"
-    r"|(?P<limit>max(?:imum)?(?: number of)?[ _]?(?:completion|output|new)?[ _]?tokens|num_predict)",
-    re.IGNORECASE,
+    r"|(?P<limit>max(?:imum)?(?: number of)?[ _]?(?:completion|output|new)?[ _]?tokens|num_predict)"
 )
 _COUNT = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d{2,7})(?![\w-])")
 _CONTEXT = re.compile("context|prompt|input|messages", re.IGNORECASE)

@@ -129,9 +129,7 @@ _NOT_JSON = "the reply is not a JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """The config of every request: what is traced is not streamed."""
 _PROBLEMS = {
-    "the server's content filter stopped the reply": re.compile(
-        "filter|safety|sensitive|guardrail|refus|recitation|prohibited|blocklist|spii"
-    ),
+    "a content filter stopped the reply": re.compile("filter|safe|sensitive|guard|refus|recit|prohibit|block|spii"),
     _TRUNCATED: re.compile("length|limit|max.*tokens|context"),
     _BROKEN_OFF: re.compile("error|abort|cancel|interrupt|insufficient"),
 }

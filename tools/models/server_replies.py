@@ -28,10 +28,7 @@ _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "r
 _ARGUMENTS = ("arguments", "parameters", "input", "args")
 _PART = frozenset({"type", "text", "content", "annotations", "citations", "index", "id"})
 _PASSED_ON = ("id", "model", "system_fingerprint", "service_tier")
-_COUNTS = {
-    "prompt_tokens": ("prompt_tokens", "input_tokens"),
-    "completion_tokens": ("completion_tokens", "output_tokens"),
-}
+_COUNTS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 
 
 async def read_completion(response: Any) -> None:
@@ -196,12 +193,8 @@ def _call(given: Any, number: int) -> Json:
     arguments, identity = _first(function, _ARGUMENTS), entry(given, "id")
     text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
     named = {"name": str(entry(function, "name") or ""), "arguments": text}
-    return {
-        "index": number if index is None else index,
-        "id": identity if identity is None else str(identity),
-        "type": "function",
-        "function": named,
-    }
+    made = {"id": identity if identity is None else str(identity), "type": "function", "function": named}
+    return {"index": number if index is None else index, **made}
 
 
 def _first(value: Any, keys: tuple[str, ...]) -> Any:
@@ -235,9 +228,7 @@ def _decoded(text: str) -> str:
 def read_usage(value: Any) -> Json | None:
     """Return the counts of tokens, 0 for one that cannot be read; None without any."""
     usage = entry(value, "usage")
-    counts = {
-        name: next((count for key in keys if (count := _count(entry(usage, key)))), 0) for name, keys in _COUNTS.items()
-    }
+    counts = {name: _count(entry(usage, name)) or _count(entry(usage, key)) or 0 for name, key in _COUNTS.items()}
     return {**counts, "total_tokens": sum(counts.values())} if any(counts.values()) else None
 
 
