@@ -43,10 +43,10 @@ class StepCost(NamedTuple):
     step: str
     """The step; `all` for all steps together."""
     n: int
-    played: float
+    oracle_f1: float
     """Mean F1 with the step answered by the oracle."""
     difference: float
-    """Mean F1 of the run itself minus `played`; negative if the model loses."""
+    """Mean F1 of the run itself minus `oracle_f1`; negative if the model loses."""
     ci95: Interval
     first_wrong: int
     """Number of questions whose first wrong step this is; 0 for `all`."""

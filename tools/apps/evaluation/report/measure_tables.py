@@ -49,17 +49,17 @@ def step_table(costs: Sequence[StepCost]) -> Table:
         together = each.step == ALL_STEPS
         rows[f"{each.method}, all steps" if together else f"{each.method}/{each.step}"] = {
             "n": number_cell(each.n),
-            "F1": percent_cell(each.played + each.difference),
-            "F1 played": percent_cell(each.played),
+            "F1": percent_cell(each.oracle_f1 + each.difference),
+            "oracle F1": percent_cell(each.oracle_f1),
             "lost": percent_cell(each.difference, each.ci95, sign="+"),
             "first wrong": text_cell("") if together else number_cell(each.first_wrong),
         }
     note = (
-        "F1 in percent of the model, and with this step played from the gold annotations; lost: the difference in "
-        "points, with its 95 % bootstrap interval over questions. The remaining loss with all steps played is due to "
-        "the search and the method. First wrong: wrong questions (exact match, first repeat) for which this is the "
-        "first step that corrects the answer when played alone. A difference above 0 means that the player did not "
-        "understand the model's text."
+        "F1 in percent; oracle F1: with this step answered from the gold annotations; lost: the difference in points, "
+        "with its 95 % bootstrap interval over questions. What the oracle still misses when it answers all "
+        "steps is due to the search and the method. First wrong: wrong questions (exact match, first repeat) for which this is the "
+        "first step that corrects the answer when it alone is answered by the oracle. A difference above 0 means that "
+        "the oracle did not understand the model's text."
     )
     return as_table("What each step loses", note, rows)
 

@@ -75,7 +75,7 @@ def test_an_oracle_run_reuses_earlier_replies_and_its_loss_is_shown(run: Run, fi
     ran = run(*command)
     assert ran.code == 0, ran.err
     (cost,) = step_costs(RunReader(tmp_path / "run"))
-    assert (cost.method, cost.step, cost.n, cost.played) == ("migres", "decide", 8, 1.0)
+    assert (cost.method, cost.step, cost.n, cost.oracle_f1) == ("migres", "decide", 8, 1.0)
     assert cost.difference < 0
     assert cost.ci95.low <= cost.difference <= cost.ci95.high
     assert "migres/decide" in ran.out
@@ -113,7 +113,7 @@ def test_there_is_no_first_wrong_step_if_no_single_step_fixes_the_answer(tmp_pat
     runs, latest = PlayedRuns(reader), reader.latest("migres").values()
     wrong = {each["id"]: runs.first_wrong_step(each, asked[n]) for n, each in enumerate(latest)}
     assert wrong == {"q1": None, "q2": "extract", "q3": ""}  # without traces in the method's own order
-    costs = {each.step: (each.played, each.difference, each.first_wrong) for each in step_costs(reader)}
+    costs = {each.step: (each.oracle_f1, each.difference, each.first_wrong) for each in step_costs(reader)}
     assert list(costs) == ["extract", "decide", "all"]
     assert costs["all"] == (1.0, pytest.approx(-2 / 3), 0)
     assert [costs[step][2] for step in ("extract", "decide")] == [1, 0]
