@@ -56,8 +56,8 @@ def step_table(costs: Sequence[StepCost]) -> Table:
         }
     note = (
         "F1 in percent; oracle F1: with this step answered from the gold annotations; lost: the difference in points, "
-        "with its 95 % bootstrap interval over questions. What the oracle still misses when it answers all "
-        "steps is due to the search and the method. First wrong: wrong questions (exact match, first repeat) for which this is the "
+        "with its 95 % bootstrap interval over questions. What the oracle misses when it answers all steps is due to "
+        "the search and the method. First wrong: wrong questions (exact match, first repeat) for which this is the "
         "first step that corrects the answer when it alone is answered by the oracle. A difference above 0 means that "
         "the oracle did not understand the model's text."
     )
