@@ -47,6 +47,8 @@ FILTERED = re.compile(
     r"data_inspection|prompt blocked|high risk|敏感"
 )
 """Words in refusals of what one request says."""
+ECHO = re.compile(r"messages\W{1,6}\[\W{0,3}\{.*", re.DOTALL)
+"""A request's messages as JSON or as Python writes them, and what follows."""
 _TOO_LARGE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
 """Words in rate limits that a single request exceeds."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
@@ -74,7 +76,7 @@ def classify_failure(error: BaseException) -> FailureKind:
     status = status_of(error)
     lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
-    said = text_of(error) if status in _SAYS_MORE else ""
+    said = words_of(error) if status in _SAYS_MORE else ""
     if SPENT.search(said):
         return "refusal"
     if _TOO_LARGE.search(said) or FILTERED.search(said):
@@ -117,6 +119,11 @@ def text_of(error: BaseException) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
+def words_of(error: BaseException) -> str:
+    """Return `text_of`, up to the messages of the request where it repeats them: what they say is no error."""
+    return ECHO.sub("", text_of(error))
+
+
 def certificate_problem(error: BaseException) -> str:
     """Return why a server's certificate was refused, and what helps; empty if it was not."""
     cause = next((each for each in _causes(error) if hasattr(each, "verify_message")), None)
@@ -143,7 +150,7 @@ def retry_after(error: BaseException) -> float | None:
     """Return the seconds that a server asks to wait, in its headers or in words; None if it does not."""
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     asked = [f"{headers.get('retry-after-ms', '')}ms", headers.get("retry-after", "")]
-    asked += [found[1] for found in _WAIT_IN_WORDS.finditer(text_of(error)[:10_000])]
+    asked += [found[1] for found in _WAIT_IN_WORDS.finditer(words_of(error)[:10_000])]
     if (given := next((seconds for each in asked if (seconds := _seconds(each)) is not None), None)) is not None:
         return given
     resets = [(name, name.replace("reset", "remaining")) for name in headers if _RESET.fullmatch(name)]

@@ -163,15 +163,16 @@ def test_reply_text_is_never_evaluated() -> None:
 
 def _escapes_decoded(said: str) -> str:
     def decoded(match: re.Match[str]) -> str:
-        return str(json.loads(f'"{match[0]}"'))
+        return "'" if match[0] == r"\'" else str(json.loads(f'"{match[0]}"'))
 
-    return re.sub(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])', decoded, said)
+    return re.sub(r"""\\(?:u[0-9a-fA-F]{4}|["'\\/bfnrt])""", decoded, said)
 
 
 @given(st.text(max_size=200))
 @example('{"answer": {"text": "x')
 @example('{"answer": {"text": "a\\"b"}}')
 @example("{'answer': {'text': 'it''s'}}")
+@example("0\\")
 def test_arbitrary_text_never_crashes_and_never_yields_what_it_does_not_hold(text: str) -> None:
     for said in (text, f'{{"answer": {{"text": {text}', f"{{'answer': {{'text': '{text}'}}}}"):
         try:

@@ -342,6 +342,26 @@ async def test_words_on_a_model_and_lengths_may_be_about_the_format(words: str) 
     assert said.text == TEXT
 
 
+@pytest.mark.parametrize("written", [json.dumps, str])
+@pytest.mark.parametrize("inside", [False, True])
+async def test_what_a_refusal_repeats_of_the_prompt_is_no_word_of_the_server(
+    written: Callable[[Any], str], inside: bool
+) -> None:
+    """As pydantic's errors do, in a field of theirs or all in one text (vLLM, NVIDIA)."""
+    quoted = "insufficient quota; model m was not found; context length; rate limit, try again later; flagged"
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        sent = {**body, "messages": [{"content": quoted, "role": "system"}]}
+        error = {"loc": ["body"], "msg": "Value error, response_format is not supported", "input": sent}
+        repeated = {"detail": [error]} if not inside else {"message": written([error]), "code": 400}
+        return (400, repeated) if "response_format" in body else completion(TEXT)
+
+    said, seen = await ask(answer)
+    assert said.text == TEXT
+    assert "temperature" in seen[-1]
+    assert seen[-1]["messages"][0]["role"] == "system"
+
+
 @pytest.mark.parametrize("words", ["Input should be less than or equal to 120", "is deprecated for model m"])
 async def test_words_on_a_limit_may_be_those_of_a_prompt(words: str) -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
