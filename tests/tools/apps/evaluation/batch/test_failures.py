@@ -115,8 +115,8 @@ def test_a_run_that_fails_before_its_first_answer_leaves_no_folder(
     data, out = written(tmp_path, 30), tmp_path / "runs" / "first"
     server.fail_when(lambda _: True, ErrorStatus(401, "no such key"))
     assert run(*command(data, out, server)).code == 1
-    assert not out.exists()
-    out.mkdir()
+    assert not out.parent.exists()
+    out.mkdir(parents=True)
     (out / "dataset-1.jsonl").write_text("downloaded")
     assert run(*command(data, out, server)).code == 1
     assert [each.name for each in out.iterdir()] == ["dataset-1.jsonl"]
