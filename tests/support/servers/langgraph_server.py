@@ -79,7 +79,9 @@ def _address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
     while time.monotonic() < deadline:
         said = log_file.read_text(errors="replace")
         address = re.search(r"API: \S*?(http://(?:127\.0\.0\.1|localhost):\d+)", said)
-        if address and "Application started up" in said and _listens(address[1]):  # it begins to after it says so
+        if (
+            address and "Application started up" in said and _listens(address[1])
+        ):  # it starts listening after the log line
             return address[1]
         if server.poll() is not None:
             break

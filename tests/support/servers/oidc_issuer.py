@@ -27,7 +27,7 @@ class OidcIssuer(FakeIssuer):
         self.ec = ec.generate_private_key(ec.SECP256R1())
         self.names = {"rsa": "rsa-1", "ec": "ec-1"}
         self.asked = list[str]()  # the paths of its requests
-        self.other: dict[str, Any] = {}  # what the discovery document says otherwise
+        self.other: dict[str, Any] = {}  # overrides of the discovery document
         self.fails = False
         self.delay = 0.0  # seconds before each answer
 
@@ -40,7 +40,7 @@ class OidcIssuer(FakeIssuer):
     def jwks(self) -> dict[str, Any]:
         """The key set as it is served."""
         keys = [RSAAlgorithm.to_jwk(self.rsa.public_key()), ECAlgorithm.to_jwk(self.ec.public_key())]
-        # As some issuers do, it says for one key alone what it is for.
+        # Like some issuers, it states the use of only one key.
         named = [{"kid": self.names["rsa"], "use": "sig"}, {"kid": self.names["ec"], "alg": "ES256"}]
         return {"keys": [{**json.loads(key), **more} for key, more in zip(keys, named, strict=True)]}
 

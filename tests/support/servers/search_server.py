@@ -135,7 +135,7 @@ class SearchServer:
         if not self.faults:
             return None
         fault = self.faults.pop(0)
-        with suppress(TimeoutError):  # who waits no longer need not be waited for
+        with suppress(TimeoutError):  # ignore clients that have given up
             await asyncio.wait_for(request.receive(), fault.seconds)
         return Response(fault.body, fault.status, fault.headers)
 
@@ -164,7 +164,7 @@ class SearchServer:
             return JSONResponse({"batchcomplete": True})
         first, size = int(query.get("excontinue", 0)), int(query["exlimit"])
         shown = [each["pageid"] for each in found[first : first + size]]
-        # In the order of page ids, as MediaWiki gives them.
+        # By page id, as MediaWiki does.
         pages = [
             {name: value for name, value in each.items() if name != "extract" or each["pageid"] in shown}
             for each in sorted(found, key=lambda each: each["pageid"])

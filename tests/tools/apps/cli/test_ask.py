@@ -105,7 +105,7 @@ def test_a_missing_answer_is_reported(run: Run, tmp_path: Path) -> None:
     assert ran.code == 0
     assert "\nNo answer\n" in ran.out
     assert "[1]" not in ran.out
-    assert f"corpusbm25:{index}" in "".join(ran.out.split())  # a long path is parted over lines
+    assert f"corpusbm25:{index}" in "".join(ran.out.split())  # the terminal wraps a long path
     assert "\nended without an answer · " in ran.out
 
 

@@ -142,7 +142,7 @@ def test_skipped_records_are_counted_and_listed(run: Run, tmp_path: Path) -> Non
     assert ran.code == 0
     assert "Indexed 1 passage (" in ran.out
     assert "2 invalid files or records skipped" in " ".join(ran.out.split())
-    skipped = "".join(ran.err.split())  # a long path is parted over lines
+    skipped = "".join(ran.err.split())  # the terminal wraps a long path
     assert f"skipped{source}:2" in skipped
     assert f"skipped{source}:3" in skipped
 

@@ -159,7 +159,7 @@ def test_sigterm_leaves_nothing_behind_and_remains_of_a_kill_are_removed(tmp_pat
 @pytest.fixture
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LANGGRAPH_NO_VERSION_CHECK", "LANGGRAPH_DISABLE_FILE_PERSISTENCE", "LOG_LEVEL"):
-        monkeypatch.setenv(name, "")  # so that it is put back
+        monkeypatch.setenv(name, "")  # so that it is restored
 
 
 @pytest.mark.usefixtures("own_environment")

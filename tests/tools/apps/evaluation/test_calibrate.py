@@ -56,7 +56,7 @@ def test_the_largest_threshold_at_which_over_80_percent_keep_a_passage_is_chosen
     [
         ([1, 2, 2, 2, 2], 0.3, 2, 0.8),  # equal ones are kept together
         ([-3.5], 0.0, -3.5, 1.0),
-        ([*range(100)], 0.29, 70, 0.30),  # the share as it is written
+        ([*range(100)], 0.29, 70, 0.30),  # the exact decimal share
     ],
 )
 def test_thresholds_worked_by_hand(best: list[float], keep: float, threshold: float, kept: float) -> None:

@@ -50,7 +50,7 @@ def test_a_stage_answers_the_questions_left_by_the_previous_one() -> None:
     [
         (CascadeTarget("f1", 0.3), ["one_step"]),
         (CascadeTarget("f1", 0.6), ["one_step", "react"]),
-        (CascadeTarget("f1", 0.8), ["one_step", "migres"]),  # with react between them as dear
+        (CascadeTarget("f1", 0.8), ["one_step", "migres"]),  # equally expensive with react between them
         (CascadeTarget("f1", 0.8251), ["migres"]),
         (CascadeTarget("f1", 0.9), ["migres"]),
         (None, ["migres"]),

@@ -30,13 +30,13 @@ CITED = [*(citation(key, text) for key, text in TEXTS.items()), citation("", "kn
     [
         ("a b [1].", 1.0, 1.0),
         ("a b c [1][2].", 1.0, 1.0),  # together only
-        ("a b c [3][1].", 1.0, 0.5),  # the first alone is enough, and the second is not
-        ("a b [1][3].", 1.0, 1.0),  # each is enough by itself
+        ("a b c [3][1].", 1.0, 0.5),  # only the first suffices
+        ("a b [1][3].", 1.0, 1.0),  # each one suffices
         ("a b [4].", 0.0, 0.0),
-        ("a b. c [2].", 0.5, 1.0),  # no citation counts against recall alone
+        ("a b. c [2].", 0.5, 1.0),  # a missing citation lowers only recall
         ("a b [1]. c [4].", 0.5, 0.5),
         ("a b.", 0.0, 0.0),
-        ("a b [5].", 0.0, 0.0),  # the model's own knowledge is no passage
+        ("a b [5].", 0.0, 0.0),  # the model's own knowledge does not count
         ("a b [1][9].", 1.0, 1.0),
         ("", 0.0, 0.0),
     ],

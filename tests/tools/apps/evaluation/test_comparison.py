@@ -55,7 +55,7 @@ def test_means_over_all_and_over_some(comparison: Comparison) -> None:
     assert comparison.mean(migres, "em", ["q4"]) == 0.0
     assert comparison.mean(migres, "judged") is None
     assert comparison.interval(migres, "judged") is None
-    # A failure has no calls that anybody counted.
+    # The calls of a failure are unknown.
     assert comparison.mean(one_step, "llm_calls") == 2.0
 
 
@@ -70,7 +70,7 @@ def test_questions_are_grouped(comparison: Comparison) -> None:
 def test_differences_are_paired(comparison: Comparison) -> None:
     (difference,) = comparison.differences(["em"], "one_step")
     assert (difference.name, difference.n, difference.mean) == ("migres", 4, 0.5)
-    # Two of two questions that differ have the same sign: half of all signs are as extreme.
+    # Both differing questions have the same sign, so half of all sign assignments are as extreme.
     assert difference.p == pytest.approx(0.5, abs=0.02)
     assert difference.p_holm == difference.p
     assert difference.ci95.low <= 0.5 <= difference.ci95.high

@@ -425,6 +425,6 @@ def test_the_corpus_of_a_real_file_contains_its_gold_passages(
     assert len({question.id for question in questions}) == count
     assert {question.type for question in questions} <= kinds
     assert all(question.answers for question in questions)
-    if "strategyqa" not in file:  # it names paragraphs of Wikipedia without their text
+    if "strategyqa" not in file:  # it has only ids of Wikipedia paragraphs
         known = {record.id for record in open_corpus(shared_data / file).records(CorpusReading())}
         assert all(question.gold and known.issuperset(question.gold) for question in questions)

@@ -264,7 +264,7 @@ def test_only_the_teachers_prompt_marks_the_gold_passage(facts: Path, tmp_path: 
     assert all("<gold>" in each for each in told)
     assert not any("gold" in message["content"] for each in made for message in each["prompt"])
     places = {each["prompt"][-1]["content"].index("was opened in") < 150 for each in made}
-    assert places == {True, False}  # the gold passage stands now here, now there
+    assert places == {True, False}  # the position of the gold passage varies
     prompts = [
         render_step(genground.Context(), "ground", variables)
         for each in made

@@ -88,8 +88,8 @@ async def test_judgements_survive_a_kill_and_are_not_repeated(server: OpenAIServ
     await judge_run(run, spec(server))
     path = run.folder / JUDGEMENTS
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:2]) + lines[2][:9])  # who judges, one judgement, half a judgement
-    assert "judged" not in summarize_run(run)["direct"]  # a part is no fair part
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:9])  # the judge, one judgement, half a judgement
+    assert "judged" not in summarize_run(run)["direct"]  # an incomplete judgement is not a fair sample
     await judge_run(run, spec(server))
     assert len(server.requests) == 3
     await judge_run(run, spec(server))
@@ -206,4 +206,4 @@ async def test_an_audit_reveals_a_judge_that_ignores_the_gold_answers(
         assert len(server.requests) == calls
     assert read_judgements(run).audit == (2, followed, followed)
     assert summarize_run(run)["direct"]["judge_audit"]["n"] == 2
-    assert len(read_judgements(run).verdicts) == 2  # what was swapped is no judgement of the answers
+    assert len(read_judgements(run).verdicts) == 2  # swapped judgements are not judgements of the answers

@@ -79,7 +79,7 @@ def test_recall_and_precision_worked_by_hand() -> None:
     ranked = ["a", "b", "a", "c", "d"]
     assert recall_at(1)(ranked, ["a", "c"]) == 0.5
     assert recall_at(2)(ranked, ["a", "c"]) == 0.5
-    assert recall_at(3)(ranked, ["a", "c"]) == 1.0  # the second "a" takes no place
+    assert recall_at(3)(ranked, ["a", "c"]) == 1.0  # the duplicate "a" is ignored
     assert recall_at(5)([], ["a"]) == 0.0
     assert recall_at(5)(ranked, []) == 1.0
     assert PRECISION(ranked, ["a", "c"]) == 0.5

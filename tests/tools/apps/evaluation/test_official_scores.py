@@ -148,7 +148,7 @@ def test_support_and_joint_scores_on_2000_predictions_each(script: Any) -> None:
         ours = {name: values[0] for name, values in score_all(script, [("q", predicted, gold)]).items()}
         official = hotpot_script(predicted, gold, lower=lower)
         assert ours == pytest.approx(official), (predicted, gold)
-        if all(map(plain, (*predicted.answers, *answers))):  # else ours compare what was said
+        if all(map(plain, (*predicted.answers, *answers))):  # otherwise ours compare the raw answers
             own = {"em": EXACT_MATCH(predicted.answers[0], answers), "f1": F1(predicted.answers[0], answers)}
             assert own == pytest.approx({name: official[name] for name in own}), (predicted, gold)
 

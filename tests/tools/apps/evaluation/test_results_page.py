@@ -50,7 +50,7 @@ def test_there_is_a_command_for_each_data_set() -> None:
 
 @pytest.mark.parametrize("section", DATA_SETS)
 def test_tables_list_every_method_in_order(section: str) -> None:
-    assert set(rows(section)) == METHODS.keys() - ALIASES.keys() - {"skr_knn"}  # which a player cannot label for
+    assert set(rows(section)) == METHODS.keys() - ALIASES.keys() - {"skr_knn"}  # a simulated model cannot label for it
     assert all(len(cells) == 7 for cells in rows(section).values())
 
 

@@ -53,7 +53,7 @@ def test_clusters_of_one_question_equal_the_plain_test() -> None:
     alone = range(len(values))
     assert cluster_permutation_test(values, alone) == permutation_test(values)
     assert cluster_bootstrap(values, alone) == pytest.approx(bootstrap(values), abs=2e-3)
-    # Each question four times says nothing that one of it does not.
+    # Repeating each question four times adds no information.
     four = [value for value in values for _ in range(4)]
     clusters = [each for each in alone for _ in range(4)]
     assert cluster_bootstrap(four, clusters) == pytest.approx(cluster_bootstrap(values, alone))

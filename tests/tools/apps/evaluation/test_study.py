@@ -108,7 +108,7 @@ def test_a_study_that_is_killed_twice_completes_with_few_repeated_calls(
     assert len(counts) == 8
     assert set(counts.values()) == {len(METHODS) * REPEATS}
     requests = asked()
-    assert len(requests) - len(set(requests)) <= 2 * 4 * 5  # what was in flight when it was killed
+    assert len(requests) - len(set(requests)) <= 2 * 4 * 5  # calls in flight when it was killed
     assert all((spec.out / "summary.json").exists() for spec in list_runs(study, print))
     again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert (again.returncode, again.stdout) == (0, done.stdout)

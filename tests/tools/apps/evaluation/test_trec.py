@@ -75,7 +75,7 @@ def test_graded_qrels_stay_graded(tmp_path: Path) -> None:
     found = ir_measures.calc_aggregate(
         [ir_measures.nDCG @ 5], qrels, ir_measures.read_trec_run(str(tmp_path / "migres.run"))
     )
-    # Gains 1 and 3, where 3 and 1 would be ideal.
+    # Gains 1 and 3; the ideal order is 3 and 1.
     assert found[ir_measures.nDCG @ 5] == pytest.approx((1 + 3 / log2(3)) / (3 + 1 / log2(3)))
 
 
@@ -105,7 +105,7 @@ def test_measures_of_the_library_are_shown_in_a_table(tmp_path: Path) -> None:
     (table,) = measure_tables(comparison, measures=parse_measures(["nDCG@10", "RR", "AP"]))
     values = dict(zip(table.columns[1:], [cell.value for cell in table.rows[0][1:]], strict=True))
     assert values["n"] == 3
-    assert values["RR"] == pytest.approx((1 / 2 + 1 / 13 + 0) / 3)  # the question that failed counts
+    assert values["RR"] == pytest.approx((1 / 2 + 1 / 13 + 0) / 3)  # the failed question counts
     assert values["AP"] == pytest.approx(((1 / 2 + 2 / 4) / 3 + (1 / 13) / 2) / 3)
     assert values["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)) / 3)
 

@@ -28,7 +28,7 @@ def sorted_out(folder: Path, *answers: str, fails: str = "") -> Verdicts:
 def test_each_question_has_one_verdict(tmp_path: Path) -> None:
     found = sorted_out(tmp_path, "Ann", "Bea", "", "", "", "", "Cid", fails="q4")
     assert found.right == [1, 0, 0, 0, 1, 1, 0]
-    assert found.wrong == [0, 1, 0, 1, 0, 0, 1]  # a failure is no abstention
+    assert found.wrong == [0, 1, 0, 1, 0, 0, 1]  # a failure is not an abstention
     assert found.not_attempted == [0, 0, 1, 0, 0, 0, 0]
     assert found.right_of_attempted == pytest.approx(1 / 3)
     assert found.f_score == pytest.approx(2 * (1 / 4) * (1 / 3) / (1 / 4 + 1 / 3))

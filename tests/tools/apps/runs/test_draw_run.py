@@ -93,7 +93,7 @@ def test_a_picture_has_a_text_alternative() -> None:
     about = picture.findtext(f"{SVG}desc") or ""
     assert about.startswith("Answer: Guadalajara. Nodes: ")
     assert "paragraph rejected" in about
-    assert len(list(picture.iter(f"{SVG}title"))) > 5  # a pointer on a card gets its whole text
+    assert len(list(picture.iter(f"{SVG}title"))) > 5  # hovering over a card shows its whole text
 
 
 @given(st.text(max_size=120), st.floats(20, 300), st.integers(1, 4))

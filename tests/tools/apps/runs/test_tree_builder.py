@@ -191,7 +191,7 @@ def test_a_review_tree_shows_verdicts_queries_and_the_evidence_path() -> None:
     ]
     assert (node(tree, "0.1").query, node(tree, "0.1").note) == ("who", "who?")
     assert node(tree, "0.1.2").note == "rejected before"
-    assert node(tree, "0.2").note == ""  # nothing follows from what is said of a rejected path
+    assert node(tree, "0.2").note == ""  # statements about a rejected path are ignored
     assert tree.is_multi_step
 
 

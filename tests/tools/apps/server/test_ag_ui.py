@@ -235,7 +235,7 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path) -> None:
             assert app.service.admission.active == 1
             await events.aclose()
             await until_idle(app.service)
-            await asyncio.sleep(0.4)  # a request that was on its way may still arrive
+            await asyncio.sleep(0.4)  # a request in flight may still arrive
             before = len(server.requests)
             await asyncio.sleep(0.4)
             assert len(server.requests) == before < asked(method="migres")["usage"]["llm_calls"], "asked no more"

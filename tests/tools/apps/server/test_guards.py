@@ -110,7 +110,7 @@ async def test_requests_from_the_apps_and_allowed_origins_are_accepted(tmp_path:
         assert reply.headers["access-control-allow-origin"] == ours
         refused = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Origin": ours})
         assert refused.status_code == 401
-        assert refused.headers["access-control-allow-origin"] == ours  # or the page could not read why
+        assert refused.headers["access-control-allow-origin"] == ours  # otherwise the page could not read the reason
         assert (await sent(app, "GET", "/v1/models", headers={"Origin": theirs, **key})).status_code == 403
         assert (await sent(app, "GET", "/v1/models", headers={"Origin": app.url, **key})).status_code == 200
 
@@ -124,7 +124,9 @@ async def test_requests_are_rate_limited_per_user(tmp_path: Path) -> None:
         assert replies[-1].json()["error"]["code"] == "rate_limit_exceeded"
         assert (await sent(app, "GET", "/v1/models", headers=bob)).status_code == 200
         guesses = [await sent(app, "GET", "/v1/models", headers={"Authorization": f"Bearer {n}"}) for n in range(3)]
-        assert [reply.status_code for reply in guesses] == [401] * 2 + [429]  # a quarter, apart from ann's and bob's
+        assert [reply.status_code for reply in guesses] == [401] * 2 + [
+            429
+        ]  # a quarter of the limit, in a separate bucket
         assert (await sent(app, "GET", "/health")).status_code == 200
 
 
@@ -162,7 +164,7 @@ async def test_too_large_bodies_are_refused_even_if_chunked(app: WebApp) -> None
     for reply in (whole, chunked):
         assert reply.status_code == 413
         assert "2,000,000 bytes" in reply.json()["error"]["message"]
-    assert (await sent(app, "POST", COMPLETIONS, content=pieces(1_000_000))).status_code == 400  # it is no JSON
+    assert (await sent(app, "POST", COMPLETIONS, content=pieces(1_000_000))).status_code == 400  # not JSON
 
 
 async def test_an_endless_body_times_out(app: WebApp) -> None:

@@ -83,7 +83,7 @@ async def test_logging_out_ends_the_session(app: WebApp) -> None:
         assert (await ann.client.get("/chat/config")).status_code == 200
         left = await ann.client.post("/chat/logout")
         assert (left.status_code, left.headers["location"]) == (303, "login")
-        ann.client.cookies.update(cookies)  # as somebody who has kept it
+        ann.client.cookies.update(cookies)  # as a client that kept them
         assert (await ann.client.get("/chat/config")).status_code == 401
         shown = await ann.client.get("/chat/?thread=1")
         assert (shown.status_code, shown.headers["location"]) == (303, "login?thread=1")

@@ -144,7 +144,7 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path) -> No
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await until_idle(app.service)
-            await asyncio.sleep(0.4)  # a request that was on its way may still arrive
+            await asyncio.sleep(0.4)  # a request in flight may still arrive
             before = len(server.requests)
             await asyncio.sleep(0.4)
             whole = asked(method="migres")["usage"]["llm_calls"]

@@ -25,7 +25,7 @@ async def test_a_mounted_app_answers_below_its_path(tmp_path: Path, host: Callab
         described = (await client.get(f"{app.base_url}/openapi.json")).json()
         assert set(described["paths"]) == {"/v1/models", "/v1/models/{name}", "/v1/chat/completions"}
         refused = await client.post(f"{app.url}/mcp", content="{}")
-        assert refused.json()["error"]["message"] == "send Content-Type: application/json"  # in its protocol's form
+        assert refused.json()["error"]["message"] == "send Content-Type: application/json"  # in its protocol's format
 
 
 async def test_a_mounted_app_is_guarded_below_its_path(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ async def test_the_official_client_gets_what_ask_gets(client: openai.AsyncOpenAI
     assert completion.model == completion.hopgraph["method"] == "migres"
     assert choice.message.content.startswith("Guadalajara [1][2]\n\n[1] Pan's Labyrinth: “")
     assert "- **search** Guillermo del Toro born\n" in choice.message.reasoning_content
-    # The method's, and what it took to read the message.
+    # The method's usage, plus that of reading the message.
     used, spent = completion.hopgraph["usage"], asked(method="migres")["usage"]
     assert spent["prompt_tokens"] <= used["prompt_tokens"] <= spent["prompt_tokens"] + 1000
     assert completion.usage.prompt_tokens == used["prompt_tokens"]
@@ -298,7 +298,7 @@ async def test_a_model_error_is_reported_in_one_line_without_keys(
                 await asyncio.sleep(1.1)  # as long as a refusal holds
                 with pytest.raises(openai.InternalServerError) as failed:
                     await client.chat.completions.create(model="direct", messages=GUERNICA)
-                assert len(server.requests) == before + 1  # the client did not run it again
+                assert len(server.requests) == before + 1  # the client did not retry
     assert replies[0].status_code == failed.value.status_code == 502
     assert replies[0].json()["error"]["code"] == "model_failed"
     assert replies[1].status_code == 502  # it had not begun
@@ -340,7 +340,7 @@ async def test_the_client_raises_an_error_late_in_a_stream(tmp_path: Path) -> No
 
             with pytest.raises(openai.APIError, match="HTTP 500"):
                 await read()
-    assert seen >= 2  # so that it had begun
+    assert seen >= 2  # so that it has begun
 
 
 def test_an_earlier_reply_is_understood() -> None:

@@ -113,7 +113,7 @@ def test_neither_a_server_nor_a_node_loads_code() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
             assert "find_method" not in text, path
-            if path.name != "identity.py":  # loads the function that the operator's environment or options name
+            if path.name != "identity.py":  # loads the operator's identity function
                 assert "load_object" not in text, path
 
 

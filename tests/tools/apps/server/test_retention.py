@@ -90,7 +90,7 @@ async def test_an_unwritable_audit_log_is_reported(tmp_path: Path, caplog: pytes
         AuditLog(tmp_path / "file" / "audit.jsonl")
     (tmp_path / "full.jsonl").symlink_to("/dev/full")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "chmod", lambda *_: None)  # of the device, which is everyone's
+        patch.setattr(Path, "chmod", lambda *_: None)  # the device must stay world-writable
         log = AuditLog(tmp_path / "full.jsonl")
     log.write({"question": "x"})
     log.close()

@@ -81,7 +81,7 @@ def test_an_oracle_run_reuses_earlier_replies_and_its_loss_is_shown(run: Run, fi
     assert "migres/decide" in ran.out
     played = RunReader(tmp_path / "run" / "oracle" / "decide")
     usages = [each["usage"] for each in played.latest("migres").values()]
-    assert sum(each["cached_calls"] for each in usages if each) >= 8  # what was asked before the step is not paid again
+    assert sum(each["cached_calls"] for each in usages if each) >= 8  # calls before the step come from the cache
     again = run(*command)
     assert again.out == ran.out
     assert again.err.count("8 of 8 are finished") == 2

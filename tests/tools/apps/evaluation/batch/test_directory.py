@@ -110,7 +110,7 @@ def test_a_changed_setting_is_refused(tmp_path: Path) -> None:
         RunWriter(tmp_path, manifest(max_iterations=3), QUESTIONS)
     with pytest.raises(RunError, match=r"methods\.migres\.max_llm_calls was None, is now 4"):
         RunWriter(tmp_path, manifest(max_iterations=5, max_llm_calls=4), QUESTIONS)
-    # What shapes no result may change.
+    # Settings without influence on results may change.
     with RunWriter(tmp_path, manifest(max_iterations=5, request_timeout=9, max_parallel_calls=2), QUESTIONS):
         pass
 

@@ -104,7 +104,7 @@ def check_refusal(
     assert run(*command(data, out, server, *more, "--retry-failed", methods=methods)).code == 0
     assert answers(out, methods) == right(*range(count))
     paid_twice = len(server.requests) - count * AT_ONCE[methods] - refused.picked
-    assert 0 <= paid_twice <= at_once  # what was under way
+    assert 0 <= paid_twice <= at_once  # requests in flight
     return refused.picked
 
 
@@ -236,7 +236,7 @@ def test_a_failed_question_is_reported_and_scored_both_ways(run: Run, server: Op
     )
     compared = re.sub(r"\s+", " ", run("compare", str(out)).out)
     assert "EM without failed F1 without failed" in compared
-    assert run(*command(data, out, server, *FIRST_FAILS)).code == 3  # of an earlier session
+    assert run(*command(data, out, server, *FIRST_FAILS)).code == 3  # from an earlier session
     server.forget_faults()
     again = run(*command(data, out, server, *FIRST_FAILS, "--retry-failed"))
     assert (again.code, "without failed" in again.out) == (0, False)
@@ -290,7 +290,7 @@ def test_bad_records_are_skipped_and_reported(run: Run, server: OpenAIServer, tm
     data, out = written(tmp_path, 4, question(7), '{"id": "bad", "question": "Who?"}', "no JSON"), tmp_path / "run"
     refused = run(*command(data, out, server))
     assert (refused.code, "--skip-invalid" in refused.err) == (1, True)
-    for told in ("questions.jsonl:2", "questions.jsonl:2"):  # resumed, too
+    for told in ("questions.jsonl:2", "questions.jsonl:2"):  # also when resumed
         ran = run(*command(data, out, server, "--skip-invalid"))
         assert ran.code == 0, ran.err
         said = " ".join(ran.err.split())

@@ -51,7 +51,7 @@ run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=6, co
 def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_OVERRIDE_RESOURCES", '{"CPU": 2}')
-    monkeypatch.setenv("RAY_worker_niceness", "0")  # else workers starve beside other tests
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # otherwise workers starve during other tests
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def processes() -> dict[int, tuple[int, str]]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            if state != "Z":  # dead, and nobody has asked for its exit code
+            if state != "Z":  # a zombie
                 found[int(folder.name)] = int(parent), (folder / "cmdline").read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue

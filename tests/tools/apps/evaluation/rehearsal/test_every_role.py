@@ -22,7 +22,7 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
     model = make_rehearsal(f"{SAMPLE}{player}")
     told: list[dict[str, Any]] = []
     for number, way in enumerate(runs.values()):
-        for question in QUESTIONS[: 1 if number else None]:  # another way asks the same roles in another order
+        for question in QUESTIONS[: 1 if number else None]:  # other settings call the same roles in another order
             ran = walk(METHODS[method].graph, input_for(method, question), way.context(model=model))
             told += [event["data"] for event in ran.events if event["event"] == "asked"]
     return told
@@ -37,7 +37,7 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
 )
 def test_every_reply_can_be_parsed_without_a_retry(method: str) -> None:
     told = [data for player in (PERFECT, KNOWING, ERRING) for data in asked_by(method, player)]
-    steps = set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools
+    steps = set(METHODS[method].Context.steps) - {"use_tools"}  # for models with tool calling
     for role in (f"{method}/{step}" for step in sorted(steps)):
         own = [data for data in told if data["role"] == role]
         assert {data["outcome"] for data in own} == {"replied"}, role

@@ -30,7 +30,7 @@ COMPARED = ["one_step", "gold_passages", *IN_TURNS, *WITHOUT_MEMORY]
 
 
 def evaluated(dataset: Path, out: Path, methods: str = "all", query: str = "", **more: Any) -> dict[str, Any]:
-    more["assignments"] = ["links=false", *more.get("assignments", [])]  # the films are so few that a link finds any
+    more["assignments"] = ["links=false", *more.get("assignments", [])]  # with so few films, links find all of them
     run_eval(EvalOptions(dataset, methods, out, model=f"rehearsal:{dataset}{query}", **more))
     return json.loads((out / "summary.json").read_text())
 

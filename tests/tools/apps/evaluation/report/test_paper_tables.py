@@ -101,14 +101,14 @@ def test_one_table_covers_all_methods_data_sets_and_models(comparisons: dict[str
     assert migres.high
     assert migres.low < shares[1] < migres.high
     assert found["openai:large", "migres", "my_set EM"].text == ""  # it did not run there
-    # Best and second of each model, the bound apart.
+    # Best and second best of each model, without the bound.
     ranks = {key: cell.rank for key, cell in found.items() if key[2] == "hotpot_dev F1"}
     assert [*ranks.values()] == [0, 1, 2, 0, 2, 1]
     # Against one_step of the same model.
     assert (migres.mark, found["openai:small", "gold_passages", "hotpot_dev EM"].mark) == ("**", "**")
     assert found["openai:small", "ircot", "hotpot_dev EM"].mark == ""
     assert found["openai:large", "migres", "hotpot_dev EM"].mark == ""
-    assert found["openai:small", "migres", "my_set EM"].mark == "**"  # worse, and surely so
+    assert found["openai:small", "migres", "my_set EM"].mark == "**"  # significantly worse
     assert not any(found[key].mark or found[key].p for key in found if key[1] == "one_step")
     for said in (
         "over 3 repeats",
@@ -139,7 +139,7 @@ def test_data_sets_with_the_same_file_name_are_distinguished_by_their_runs(tmp_p
 
 
 def test_unknown_baselines_and_scores_are_refused(comparisons: dict[str, Comparison]) -> None:
-    with pytest.raises(RunError, match="no method 'ircot' in these runs"):  # my_set has none
+    with pytest.raises(RunError, match="no method 'ircot' in these runs"):  # my_set lacks it
         paper_tables(comparisons, "ircot")
     with pytest.raises(SettingsError, match=r"'recall@3' is unknown; did you mean 'recall@\d+'"):
         paper_tables(comparisons, scores=["recall@3"])
@@ -172,7 +172,7 @@ def test_the_compiled_latex_has_the_numbers_of_the_json(comparisons: dict[str, C
     made = paper_tables(comparisons)
     hostile = Table(HOSTILE, HOSTILE, ["method", HOSTILE], [[Cell(HOSTILE, HOSTILE), Cell(1.0, HOSTILE, rank=1)]])
     (tmp_path / "tables.tex").write_text(as_latex(HOSTILE, [], [*made, hostile]), encoding="utf-8")
-    raised = "_\N{ASTERISK OPERATOR}"  # what stands above or below the line may come elsewhere in the text
+    raised = "_\N{ASTERISK OPERATOR}"  # superscripts may be elsewhere in the extracted text
     text = compiled_text(tmp_path / "tables.tex").translate(dict.fromkeys(map(ord, raised)))
     rows: dict[tuple[str, str, str], str] = {}
     intervals: dict[tuple[str, str, str], str] = {}

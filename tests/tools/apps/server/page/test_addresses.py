@@ -29,7 +29,7 @@ def test_a_conversation_has_a_url(serve: Serve, open_chat: Open) -> None:
     chat.ask(HOPS)
     second = chat.page.url
     assert second != first
-    for _ in range(2):  # what comes while the one before ends is not lost
+    for _ in range(2):  # a question sent while the previous turn ends is not lost
         chat.page.go_back()
         chat.page.get_by_text("Ask your documents").wait_for()
         chat.page.go_back()
@@ -59,7 +59,7 @@ def test_a_second_conversation_can_start_while_one_is_answered(serve: Serve, ope
         chat.write(WHO)
         chat.last.locator(".hg-question", has_text=WHO).wait_for()
         assert chat.threads.count() == 2
-        chat.threads.nth(1).click()  # the first one, which still runs
+        chat.threads.nth(1).click()  # the first one, still running
         chat.last.locator(".hg-question", has_text=HOPS).wait_for()
         chat.last.locator(".hg-running").wait_for()
         chat.threads.filter(has_text=WHO).click()

@@ -86,7 +86,7 @@ def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
     chat.page.locator("#hg-talk").evaluate("talk => talk.scrollTop = 0")
     chat.ask(HOPS)
     assert shows_its_end()
-    # Who reads something else is left there.
+    # The page does not scroll away from a text being read.
     chat.last.locator("summary").first.click()
     assert not shows_its_end()
     chat.page.reload()
@@ -196,7 +196,7 @@ def test_a_turn_survives_a_reload_and_a_stopped_one_can_be_continued(serve: Serv
         chat.last.get_by_role("button", name="Continue").click()
         chat.last.locator(".hg-answer").wait_for()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
-        assert len(model.requests) <= 2 * whole + 2  # what was paid for is not asked again
+        assert len(model.requests) <= 2 * whole + 2  # finished calls are not repeated
         chat.last.get_by_role("button", name="Good").click()
         chat.page.reload()
         chat.ready()
@@ -255,7 +255,7 @@ def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat, monkeypatch: p
     rate = ChatSession.rate
 
     async def rate_slowly(*told: Any) -> None:
-        await asyncio.sleep(1)  # the comment comes while the rating is on its way
+        await asyncio.sleep(1)  # the comment is sent before the rating has arrived
         await rate(*told)
 
     monkeypatch.setattr(ChatSession, "rate", rate_slowly)

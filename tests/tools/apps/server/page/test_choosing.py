@@ -34,7 +34,7 @@ def test_own_documents_are_searched_with_the_apps_and_can_be_changed(
     notice.get_by_text("corpus “Islands” + sample").wait_for()
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
     assert "Plim" in chat.ask("What is the capital of Zorbia?")
-    # A file more, one less; the choice stays.
+    # Add a file and remove one; the choice stays.
     panel.locator("input[type=file]").set_input_files([tmp_path / "quon.txt"])
     panel.locator("#hg-extend").click()
     chat.page.get_by_text("“Islands”: 3 passages indexed.").wait_for()
@@ -67,7 +67,7 @@ def test_method_and_settings(chat: Chat) -> None:
     steps = chat.last.locator(".hg-steps")
     assert "migres" in steps.locator("summary").first.inner_text()
     assert steps.locator(".hg-group > summary").count() == 1
-    # Another method begins with its own settings.
+    # Another method starts with its default settings.
     chat.choose("Method", "IRCoT")
     chat.settled("IRCoT · model")
     chat.ask("Who painted Guernica?")
@@ -93,7 +93,7 @@ def test_a_reopened_conversation_has_its_settings(chat: Chat) -> None:
     chat.settled("changed: widths")
     chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
     assert chat.page.get_by_role("combobox", name="Method").input_value().startswith("Tree of Reviews (ToR)")
-    # Changed by hand, another one's do not stay behind.
+    # Settings changed by hand do not carry over to another method.
     field.fill("[1]")
     field.press("Tab")
     chat.threads.nth(0).click()
@@ -173,11 +173,11 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     assert opened.locator("mark").inner_text() == "Its capital is Plim, a town of 900 people."
     chat.page.keyboard.press("Escape")
     assert str(tmp_path) not in chat.page.locator("body").inner_text()
-    # The conversation comes back with what it was asked about.
+    # A reopened conversation has its documents.
     chat.page.reload()
     chat.ready()
     chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
-    # Deleted, the app's own are asked again.
+    # After deletion, the app's documents are searched.
     chat.unfold("Add your own documents")
     chat.page.get_by_role("button", name="Delete the selected documents").click()
     chat.page.get_by_role("button", name="Press again to delete permanently").click()
@@ -193,7 +193,7 @@ def test_review_of_queries(chat: Chat) -> None:
     chat.write(HOPS)
     form = chat.page.locator(".hg-review")
     form.get_by_text("Review the search queries, round 1").wait_for()
-    # It waits for the person also when the page is opened anew.
+    # The review is still pending after a reload.
     chat.page.reload()
     chat.ready()
     form.get_by_text("Review the search queries, round 1").wait_for()

@@ -76,7 +76,7 @@ async def added(
 
 
 def kept_in(folder: Path) -> list[str]:
-    return sorted(name for _, _, names in os.walk(folder) for name in names)  # what vanishes meanwhile is left out
+    return sorted(name for _, _, names in os.walk(folder) for name in names)  # files that vanish meanwhile are ignored
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ async def test_bad_files_are_listed_and_the_others_indexed(documents: UserDocume
     named = [each.split(":")[0] for each in corpus["first_skipped"]]
     assert named == ["b.exe", "c.txt", "d.md", "e.pdf", "f.json"]
     assert str(uploads) not in str(corpus)
-    # A bad file takes no good one's place.
+    # An unreadable file does not replace a good one with the same name.
     second = await changed(documents, corpus, add=written(uploads, a__txt=b"\xff\xfe\x00R\n", g__txt="Snow falls."))
     assert (second["files"], second["skipped"]) == (["a.txt", "g.txt"], 1)
     retriever = resolve_retriever(documents.spec("anna", corpus["id"]))

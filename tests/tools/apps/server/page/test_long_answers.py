@@ -51,7 +51,7 @@ def test_twelve_long_answers_are_rendered_at_three_widths(serve: Serve, open_cha
             chat.page.evaluate(f"document.body.classList.toggle('dark', {json.dumps(scheme == 'dark')})")
             assert not chat.page.evaluate(OVERFLOWS), (width, scheme)
     wide = chat.last.locator(".hg-table")
-    assert wide.evaluate("each => each.scrollWidth > each.clientWidth")  # on a phone it scrolls by itself
+    assert wide.evaluate("each => each.scrollWidth > each.clientWidth")  # on a phone it scrolls separately
     assert wide.get_attribute("tabindex") == "0"
     chat.last.locator(".hg-long .hg-cite").first.click()
     assert chat.last.locator(".hg-opened:popover-open").count() == 1

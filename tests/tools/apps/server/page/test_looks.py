@@ -142,7 +142,7 @@ def test_on_a_narrow_screen_the_picture_scrolls_and_escape_closes_the_panel(serv
     assert method["y"] + method["height"] < 844
     picture = chat.page.locator("#hg-picture-box")
     assert picture.evaluate("box => box.scrollHeight > box.clientHeight")
-    # What it closes first is the list that is open.
+    # Escape first closes the open list.
     chat.page.get_by_role("combobox", name="Method").click()
     chat.page.get_by_role("option", name="BlendFilter").wait_for()
     chat.page.keyboard.press("Escape")

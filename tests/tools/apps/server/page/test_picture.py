@@ -74,7 +74,7 @@ def test_a_picture_has_no_style_element_and_no_ids() -> None:
     events, _, _ = recorded("tree_of_reviews")
     html = picture(QUESTION, events, {})
     assert "<style" not in html
-    assert " id=" not in html  # several pictures may stand in a page
+    assert " id=" not in html  # a page may have several pictures
 
 
 def test_an_untitled_passage_is_labeled_by_its_first_words() -> None:
@@ -105,7 +105,7 @@ def test_a_large_run_shows_the_path_to_the_answer_and_folds_the_rest() -> None:
     html = picture("Q?", large_run(500), {})
     assert len(html) < 200_000
     way, whole = drawn(html)
-    assert len(list(way.iter(f"{SVG}rect"))) == 8  # the question, and 7 on the way: 499, 166, 55, 18, 5, 1, 0
+    assert len(list(way.iter(f"{SVG}rect"))) == 8  # the question, and 7 on the path: 499, 166, 55, 18, 5, 1, 0
     assert len(list(whole.iter(f"{SVG}polygon"))) == 7
     assert re.search(r">\d+ more<", html)
     assert html.index("Title 499") < html.index("<summary>The whole search: 493 more</summary>")

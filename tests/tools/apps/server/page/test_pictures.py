@@ -26,7 +26,7 @@ FOOTER = "For employees of ACME alone · [Privacy](https://example.org/privacy)"
 SMALL: dict[str, Any] = {"viewport": {"width": 1100, "height": 680}}
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 940}}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2}
-COLORS = 256  # a page has few, and a picture of so many takes a third of the bytes
+COLORS = 256  # the page has few colours; a palette saves two thirds of the bytes
 
 
 @pytest.fixture

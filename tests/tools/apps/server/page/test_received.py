@@ -53,7 +53,7 @@ async def test_the_page_returns_no_local_file_and_fetches_no_url(tmp_path: Path,
 
 @pytest.mark.slow
 async def test_an_upload_is_deleted_after_indexing(tmp_path: Path) -> None:
-    (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # of an older version
+    (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # from an older version
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, BOB) as bob:
         name = await bob.uploaded("rain.txt", "Rain falls in Bergen.")

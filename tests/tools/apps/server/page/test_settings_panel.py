@@ -105,7 +105,7 @@ def test_entered_values_are_parsed(name: str, value: object, read: object) -> No
     setting = by_name("tree_of_reviews", owner=True)[name]
     now, wrong = apply_change(METHODS["tree_of_reviews"].Context, setting, {"max_depth": 9}, value)
     assert wrong == ""
-    # What is as it was before is no change.
+    # Restoring the default is not a change.
     assert now.get(name, setting.value) == read
     assert json.dumps(now)
 

@@ -105,7 +105,7 @@ def test_users_log_in_and_out_and_see_only_their_own_conversations(serve: Serve,
     ben.ready()
     time.sleep(0.5)
     assert ben.threads.count() == 0
-    # What names files, addresses and paid models is not theirs to choose.
+    # Users cannot set files, URLs or paid models.
     ben.unfold("Settings")
     ben.unfold("Limits")
     assert ben.page.locator("#hg-setting-max_llm_calls").count() == 1
