@@ -30,6 +30,7 @@ from hopgraph.tools.io.http_retries import (
 )
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.reply_bounds import OversizedReplyError, ask_for_plain, bound_reply
+from hopgraph.tools.io.server_errors import message_of
 
 RETRIES = 4
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
@@ -87,7 +88,7 @@ class JsonServer:
             async with self._limit:
                 return await with_retries(send, retries, FIRST_WAIT, LONGEST_WAIT)
         except httpx.HTTPStatusError as error:
-            status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
+            status, reason = status_of(error), " ".join(redact(message_of(error)).split())[:200]
             hint = describe_wait(error)
             if self.key_variable and status in {401, 403}:
                 hint = f"; {'check' if self._key() else 'set'} {self.key_variable}"

@@ -393,8 +393,9 @@ def _read_reply(
 ) -> ModelReply:
     text, usage = read(message), message.usage_metadata
     problem = _problem(_ended_by(message.response_metadata))
-    if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
-        problem = f"the model refused: {refusal:.200}"
+    parts = message.content if isinstance(message.content, list) else []  # of OpenAI's Responses API
+    if refusal := [said for each in (message.additional_kwargs, *parts) if (said := entry(each, "refusal"))]:
+        problem = f"the model refused: {refusal[0]:.200}"
     if read is reply_text and problem and is_complete(text):
         problem = ""  # some servers say that a reply was cut off that went on with blanks, or was not
     if problem == _BROKEN_OFF:

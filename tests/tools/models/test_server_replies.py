@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
-from langchain_openai import AzureChatOpenAI
+from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -182,6 +182,21 @@ async def test_a_record_that_is_cut_off_is_never_mended(finish: str) -> None:
 async def test_a_reply_without_a_record_says_why(reply: Any, problem: str, streamed: bool) -> None:
     said, _ = await ask(lambda body, number: reply, streamed=streamed)
     assert problem in said.problem
+
+
+async def test_a_refusal_of_the_responses_api_is_shown() -> None:
+    part = {"type": "refusal", "refusal": "I will not."}
+    said = {"type": "message", "id": "1", "role": "assistant", "status": "completed", "content": [part]}
+    reply = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "output": [said]}
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        await JSONResponse({**reply, "tools": [], "tool_choice": "auto"})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        model = ChatOpenAI(base_url=f"{server.url}/v1", model="m", api_key=SecretStr("none"), use_responses_api=True)
+        handle = await resolve_model(model, Sampling())
+        answered = await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=0))
+    assert answered.problem == "the model refused: I will not."
 
 
 @pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])

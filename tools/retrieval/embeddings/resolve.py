@@ -221,7 +221,8 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def _vectors_by_index(response: Any, texts: int) -> list[Vector]:
     """Return the vectors of a response, in the order of the texts."""
-    vectors = {int(each["index"]): to_vector(each["embedding"]) for each in response["data"]}
+    given = enumerate(response["data"])
+    vectors = {int(each.get("index", place)): to_vector(each["embedding"]) for place, each in given}
     if vectors.keys() != set(range(texts)):
         raise ValueError(f"{len(vectors)} vectors for {texts} texts")
     return [vectors[index] for index in range(texts)]
@@ -250,7 +251,13 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
         shortened = {"dimensions": dimensions} if dimensions else {}
         texts = [item.prefix + item.text for item in part]
         body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
-        return await server.request("POST", lambda response: _vectors_by_index(response, len(part)), json=body)
+        try:
+            return await server.request("POST", lambda response: _vectors_by_index(response, len(part)), json=body)
+        except ModelError as error:
+            if error.trouble or len(part) == 1 or "batch" not in str(error):
+                raise
+        half = len(part) // 2  # of a server that takes fewer texts at a time
+        return [*await request(part[:half]), *await request(part[half:])]
 
     async def encode(items: Sequence[Text]) -> list[Vector]:
         parts = [items[first : first + size] for first in range(0, len(items), size)]

@@ -5,7 +5,9 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
+from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untrusted_address
@@ -36,6 +38,24 @@ def test_texts_go_in_batches_and_come_back_in_order(served: EmbeddingApp, addres
     assert model.passages([]).shape == (0, 0)
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_server_that_takes_fewer_texts_at_a_time_is_sent_fewer(status: int) -> None:
+    asked: list[int] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        texts = (await Request(scope, receive).json())["input"]
+        asked.append(len(texts))
+        error = {"error": f"batch size {len(texts)} > maximum allowed batch size 4", "error_type": "Validation"}
+        vectors = [{"embedding": each} for each in HashedWords().embed_documents(texts)]  # without an index
+        answer = JSONResponse(error, status) if len(texts) > 4 else JSONResponse({"data": vectors})
+        await answer(scope, receive, send)
+
+    with LoopbackServer(app) as server:
+        vectors = resolve_embeddings(f"openai:any?base_url={server.url}/v1").passages(TEXTS)
+    assert vectors == pytest.approx(np.array(HashedWords().embed_documents(TEXTS)), abs=1e-6)
+    assert sorted(asked) == [2, 2, 3, 3, 5, 5, 10]
+
+
 async def test_queries_are_embedded_on_any_event_loop(served: EmbeddingApp, address: str) -> None:
     model = resolve_embeddings(f"openai:any?base_url={address}&query_prefix=q:+&dimensions=8")
     here = await asyncio.gather(*(model.aquery(text) for text in TEXTS))
@@ -49,6 +69,7 @@ async def test_queries_are_embedded_on_any_event_loop(served: EmbeddingApp, addr
     ("answer", "message"),
     [
         (PlainTextResponse("no such model", 404), "HTTP 404: no such model"),
+        (JSONResponse({"error": {"message": "no such model"}}, 404), "HTTP 404: no such model"),
         (JSONResponse({"data": []}), "0 vectors for 1 texts"),
         (JSONResponse({"data": [{"index": 0, "embedding": []}]}), "returned 1 vectors of"),
         (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "could not convert string to float"),
