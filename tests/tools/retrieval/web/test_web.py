@@ -113,7 +113,7 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
 @pytest.mark.parametrize(
     ("fault", "tries", "reason"),
     [
-        (Fault(429, b'{"message":"quota"}'), 2, 'web:serper: HTTP 429: quota'),
+        (Fault(429, b'{"message":"quota"}'), 2, "web:serper: HTTP 429: quota"),
         (Fault(500), 2, "web:serper: HTTP 500"),
         (Fault(403, b"Unauthorized."), 1, "HTTP 403: Unauthorized.; check SERPER_API_KEY"),
         (Fault(403, KEY.encode()), 1, r"HTTP 403: \[key\]; check SERPER_API_KEY"),
