@@ -88,7 +88,7 @@ class Vocabulary:
 
     def _add(self, title: str, text: str) -> None:
         before = ""
-        for word in words_of(f"{title} {text}"):
+        for word in split_words(f"{title} {text}"):
             folded = word.casefold()
             (self.lower if word[0].islower() else self.capital)[folded] += 1
             if before in _IN and not word[0].islower():
@@ -103,7 +103,7 @@ class Vocabulary:
         """Return the kind of a title without its qualifier, by its passages, else by its use in texts."""
         if kinds := self.titles[title]:
             return kinds.most_common(1)[0][0]
-        first, *more = map(str.casefold, words_of(title))
+        first, *more = map(str.casefold, split_words(title))
         is_place = first in _COUNTRIES | _DEMONYMS or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1
         return "place" if is_place and not more else "other"
 
@@ -161,13 +161,13 @@ def _kind_of(title: str, text: str) -> TitleKind | None:
 def _last_kind(phrase: str) -> TitleKind | None:
     """Return the kind of the last word with a known kind: a film director is a person."""
     found: TitleKind | None = None
-    for word in words_of(phrase.casefold()):
+    for word in split_words(phrase.casefold()):
         in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if _in_class(word, name)]
         found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into its words and numbers."""
     return TITLE_WORD.findall(text)
 
@@ -209,7 +209,7 @@ class NameMap:
         named: list[tuple[list[str], TitleKind]] = [
             (words, vocabulary.kind_of(title))
             for title in sorted(vocabulary.titles)
-            if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
+            if is_written_as_a_name(words := split_words(title)) and not title.startswith(("List of", "Outline of"))
         ]
         self._rename_words(named)
         for words, kind in named:

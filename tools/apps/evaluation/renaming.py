@@ -27,7 +27,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     casefold_words,
     is_function_word,
     is_generic,
-    words_of,
+    split_words,
 )
 from hopgraph.tools.io.guarded_files import read_source, write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
@@ -90,7 +90,7 @@ class Renamer:
 
     def _as_title(self, base: str) -> str:
         """Rename a text that is a title, with or without its article; empty if it is not."""
-        words = casefold_words(words_of(base))
+        words = casefold_words(split_words(base))
         new = self.names.titles.get(words) or self.names.titles.get(("the", *words), ())[1:]
         return _apply(base, list(map(_edit, TITLE_WORD.finditer(base), new))) if new else ""
 
@@ -153,7 +153,7 @@ class Renamer:
         surnames: dict[str, str] = {}  # common words that are surnames of people already named in full
         subjects: set[Words] = set()
         for title in about:
-            subjects.add(subject := casefold_words(words_of(base_of(title))))
+            subjects.add(subject := casefold_words(split_words(base_of(title))))
             surnames |= self.names.surnames.get(subject, {})
         edits: list[_Edit] = []
         place = 0

@@ -29,7 +29,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     candidate_names,
     casefold_words,
     is_written_as_a_name,
-    words_of,
+    split_words,
 )
 from hopgraph.tools.apps.evaluation.ranking_measures import format_trec_files
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer
@@ -104,9 +104,9 @@ def names_left(question: EvalQuestion, renaming: Renamer) -> list[tuple[str, str
     texts += [*new.facts, *(text for triple in new.triples for text in triple)]
     gold = [each.text for each in new.contexts if each.id in new.gold]
     left: list[tuple[str, str]] = []
-    titles = {casefold_words(words_of(base_of(each.title))) for each in question.contexts}
+    titles = {casefold_words(split_words(base_of(each.title))) for each in question.contexts}
     for text in (*texts, *gold):
-        words = casefold_words(words_of(text))
+        words = casefold_words(split_words(text))
         left += [(word, text) for word in words if word in renaming.names.words]
         for title in (each for each in titles if each in renaming.names.titles):
             one = " ".join(title)
@@ -130,7 +130,7 @@ def test_a_work_is_renamed_as_a_whole_but_its_words_are_not(renaming: Renamer) -
     film, novel = renaming.title("Dark Harvest (1999 film)"), renaming.title("Dark Harvest (novel)")
     name = base_of(film)
     assert (film, novel) == (f"{name} (1999 film)", f"{name} (novel)")
-    assert not {"dark", "harvest"} & {word.lower() for word in words_of(name)}
+    assert not {"dark", "harvest"} & {word.lower() for word in split_words(name)}
     text = renamed_text(renaming, "Dark Harvest (1999 film)")
     toronto = new_word(renaming, "toronto")
     assert text == f"{name} is a 1999 film about the harvest. The dark harvest begins in {toronto}'s north."
@@ -182,7 +182,7 @@ def test_ids_of_the_data_set_stay(renaming: Renamer) -> None:
     assert renaming.record(given).id == "doc7"
 
 
-names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-", ". ", "(", "?"]), max_size=12)
+names = st.lists(st.sampled_from([*split_words(" ".join(TEXTS.values())), "'s", "-", ". ", "(", "?"]), max_size=12)
 
 
 @given(names)
@@ -253,7 +253,7 @@ def test_real_questions_lose_their_names_and_new_ones_are_distinct(real: RealDat
             f" {normalize_answer(text)} " for text in (question.question, renaming.text(question.question))
         )
         for base in {base_of(each.title) for each in question.contexts}:
-            if is_written_as_a_name(words_of(base)) and f" {normalize_answer(base)} " in before:
+            if is_written_as_a_name(split_words(base)) and f" {normalize_answer(base)} " in before:
                 named += 1
                 left += f" {normalize_answer(base)} " in after
     assert named > 50
