@@ -1,4 +1,4 @@
-"""Hand-made training data in the format of `hopgraph distill`, about passages that name a colour."""
+"""Hand-made training data in the format of `hopgraph distill`, about passages that name a color."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from hopgraph.tools.prompts import render
 
 ROLE = "ra_isf/judge_relevance"
-COLOURS = ("red", "blue", "green", "white")
+COLORS = ("red", "blue", "green", "white")
 
 
 def write_data(folder: Path, *, questions: int = 8, role: str = ROLE, replies: Sequence[str] = ()) -> Path:
@@ -17,9 +17,9 @@ def write_data(folder: Path, *, questions: int = 8, role: str = ROLE, replies: S
     """
     lines: list[str] = []
     for number in range(2 * questions):
-        colour, relevant = COLOURS[number // 2 % len(COLOURS)], number % 2 == 0
-        passage = {"title": f"House {number}", "text": f"It is {colour if relevant else 'old'}."}
-        messages = render(ROLE, {"passages": [passage], "question": f"Which house is {colour}?"})
+        color, relevant = COLORS[number // 2 % len(COLORS)], number % 2 == 0
+        passage = {"title": f"House {number}", "text": f"It is {color if relevant else 'old'}."}
+        messages = render(ROLE, {"passages": [passage], "question": f"Which house is {color}?"})
         reply = replies[number % len(replies)] if replies else json.dumps({"relevant": relevant})
         prompt = [{"role": "system", "content": f"Role: {role}"}, {"role": "user", "content": messages[-1].text}]
         lines.append(

@@ -26,7 +26,7 @@ FOOTER = "For employees of ACME alone · [Privacy](https://example.org/privacy)"
 SMALL: dict[str, Any] = {"viewport": {"width": 1100, "height": 680}}
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 940}}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2}
-COLORS = 256  # the page has few colours; a palette saves two thirds of the bytes
+COLORS = 256  # the page has few colors; a palette saves two thirds of the bytes
 
 
 @pytest.fixture
