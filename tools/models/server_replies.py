@@ -128,7 +128,7 @@ def _parsed(lines: list[str]) -> list[Any]:
     except (ValueError, RecursionError):
         pass
     try:
-        return [_DONE if each.lstrip().startswith(_DONE) else _unwrapped(json.loads(each)) for each in lines if each]
+        return [_DONE if _DONE in each.upper()[:9] else _unwrapped(json.loads(each)) for each in lines if each]
     except (ValueError, RecursionError):
         raise UnreadableReplyError(f"{page_text(text):.200}") from None
 

@@ -121,6 +121,7 @@ async def ask(
         completion(json.dumps({"type": "object", "properties": RECORD})),
         completion('{"Knowledge": "Am Rhein."}'),
         completion('{"knowledge": ["Am Rhein."]}'),
+        completion('{"knowledge": {"text": "Am Rhein."}}'),
         completion(TEXT + "\n" * 400, finish="length"),
         completion(f"```json\n{TEXT}\n", finish="length"),
         completion(f"<think>no</think>Here: {TEXT}\nThat is beca", finish="model_length"),
@@ -756,6 +757,7 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": 7}
 STREAMS = {
     "plain": events(*PIECES, STOP),
     "no end": events(*PIECES, STOP, last=""),
+    "another end": events(*PIECES, STOP, last="data: [done]\n\n"),
     "no finish reason": events(*PIECES),
     "CRLF": events(*PIECES, STOP, end="\r\n\r\n"),
     "CR": events(*PIECES, STOP, end="\r\r"),
