@@ -233,9 +233,9 @@ def _within(value: JsonObject, schema: type[BaseModel]) -> Iterator[JsonObject]:
 
 
 def _single(entry: JsonValue) -> JsonValue:
-    """Return the only entry of a list or an object, and the value next to a schema's type; anything else unchanged."""
-    if isinstance(entry, list | dict) and len(entry) == 1:
-        return next(iter(entry.values() if isinstance(entry, dict) else entry))
+    """Return the only entry of a list, and the value next to a schema's type; anything else unchanged."""
+    if isinstance(entry, list) and len(entry) == 1:
+        return entry[0]
     return entry["value"] if isinstance(entry, dict) and entry.keys() >= {"type", "value"} else entry
 
 

@@ -121,7 +121,7 @@ async def ask(
         completion(json.dumps({"type": "object", "properties": RECORD})),
         completion('{"Knowledge": "Am Rhein."}'),
         completion('{"knowledge": ["Am Rhein."]}'),
-        completion('{"knowledge": {"text": "Am Rhein."}}'),
+        completion(TEXT + '{"type": "object", "properties": {"knowledge": {"type": "string"}}}'),
         completion(TEXT + "\n" * 400, finish="length"),
         completion(f"```json\n{TEXT}\n", finish="length"),
         completion(f"<think>no</think>Here: {TEXT}\nThat is beca", finish="model_length"),
