@@ -76,7 +76,7 @@ def classify_failure(error: BaseException) -> FailureKind:
     status = status_of(error)
     lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
-    said = words_of(error) if status in _SAYS_MORE else ""
+    said = text_of(error) if status in _SAYS_MORE else ""
     if SPENT.search(said):
         return "refusal"
     if _TOO_LARGE.search(said) or FILTERED.search(said):
@@ -113,15 +113,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the content of a server's answer to a failed request; for other errors their message."""
+    """Return a server's answer to a failed request without the prompt that it may repeat; else the message."""
     is_status = isinstance(error, openai_class("APIStatusError"))
     text = cast("Any", error).response.text if is_status else str(error)
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-
-
-def words_of(error: BaseException) -> str:
-    """Return `text_of`, up to the messages of the request where it repeats them: what they say is no error."""
-    return ECHO.sub("", text_of(error))
+    return ECHO.sub("", _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text))
 
 
 def certificate_problem(error: BaseException) -> str:
@@ -150,7 +145,7 @@ def retry_after(error: BaseException) -> float | None:
     """Return the seconds that a server asks to wait, in its headers or in words; None if it does not."""
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     asked = [f"{headers.get('retry-after-ms', '')}ms", headers.get("retry-after", "")]
-    asked += [found[1] for found in _WAIT_IN_WORDS.finditer(words_of(error)[:10_000])]
+    asked += [found[1] for found in _WAIT_IN_WORDS.finditer(text_of(error)[:10_000])]
     if (given := next((seconds for each in asked if (seconds := _seconds(each)) is not None), None)) is not None:
         return given
     resets = [(name, name.replace("reset", "remaining")) for name in headers if _RESET.fullmatch(name)]

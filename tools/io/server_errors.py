@@ -7,16 +7,7 @@ from contextlib import suppress
 from html import unescape
 from typing import Any, cast
 
-from hopgraph.tools.io.http_retries import (
-    ECHO,
-    FILTERED,
-    PASSING,
-    SPENT,
-    openai_class,
-    status_of,
-    text_of,
-    words_of,
-)
+from hopgraph.tools.io.http_retries import ECHO, FILTERED, PASSING, SPENT, openai_class, status_of, text_of
 
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a request format that they do not support."""
@@ -82,9 +73,9 @@ def message_of(error: Exception) -> str:
     """Return an error's message; for a server's JSON the message in it, for a page its text."""
     text = text_of(error)
     with suppress(ValueError, RecursionError):
-        if said := _said(json.loads(text)):
+        if said := _said(getattr(error, "body", None) or json.loads(text)):
             return _message(said)
-    return page_text(words_of(error))
+    return page_text(text)
 
 
 def _message(said: list[Any]) -> str:
@@ -127,12 +118,12 @@ def _find_said(body: Any) -> list[Any]:
 
 def is_about_format(error: Exception) -> bool:
     """Return whether an error is about the request format: a mode, a schema and its contents, or tools."""
-    return bool(_ABOUT_FORMAT.search(words_of(error)))
+    return bool(_ABOUT_FORMAT.search(text_of(error)))
 
 
 def is_permanent(error: Exception) -> bool:
     """Return whether no other mode helps: the prompt is too long or filtered, or the model or path does not exist."""
-    said = words_of(error)
+    said = text_of(error)
     if any(pattern.search(said) for pattern in (_FINAL, FILTERED, _NOT_FOUND, SPENT)):
         return True
     return status_of(error) in (404, 405) and not is_about_format(error)  # as OpenRouter's may be

@@ -25,8 +25,8 @@ from hopgraph.tools.io.http_retries import (
     describe_wait,
     openai_class,
     status_of,
+    text_of,
     with_retries,
-    words_of,
 )
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.reply_bounds import OversizedReplyError, time_limit
@@ -304,9 +304,7 @@ async def send_request(
         if type(error) is openai_class("APIError"):  # within a stream of a client that is not ours
             raise_reported({"error": cast("Any", error).body or str(error)})
         about_request = is_about_request(message_of(error)) or is_permanent(error)
-        if (
-            status_of(error) == 500 and about_request and not PASSING.search(words_of(error))
-        ):  # SGLang, llama-cpp-python
+        if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
             raise ReportedError(message_of(error), 400) from error
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError | RecursionError
@@ -334,7 +332,7 @@ async def _streamed(
         refused = not written.others and status_of(error) in UNSUPPORTED_STATUS
         if not isinstance(error, ValueError | UnreadableReplyError) and not refused:
             raise
-        if usage.get("stream_usage") and STREAM_OPTIONS in words_of(error):
+        if usage.get("stream_usage") and STREAM_OPTIONS in text_of(error):
             raise
         return None
     whole = written.message() if written.others else None
