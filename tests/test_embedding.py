@@ -249,4 +249,4 @@ def test_its_react_component_answers_in_a_browser(
 
 
 def test_it_has_an_example_of_each_way() -> None:
-    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (10, 1, 4, 1)
+    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (11, 1, 4, 1)

@@ -57,10 +57,6 @@ def begin(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-    elif any(name.startswith("HOPGRAPH_") for name in os.environ):
-        from hopgraph.tools.apps.variables import refuse_misspelt_variables
-
-        refuse_misspelt_variables()
 
 
 for module in ("commands", "evaluation.evaluation_options"):
@@ -74,7 +70,12 @@ def run_app(arguments: Sequence[str] | None) -> int:
         for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`
             if reconfigure := getattr(stream, "reconfigure", None):
                 reconfigure(errors="replace")
-        code = app(args=None if arguments is None else list(arguments), prog_name="hopgraph", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        if any(name.startswith("HOPGRAPH_") for name in os.environ) and not {"--help", "-h", "--version"} & {*given}:
+            from hopgraph.tools.apps.variables import refuse_misspelt_variables
+
+            refuse_misspelt_variables()
+        code = app(args=given, prog_name="hopgraph", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # an option or an argument that is wrong

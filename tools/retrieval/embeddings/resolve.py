@@ -22,6 +22,7 @@ from hopgraph.tools.io.http_clients import read_address
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.server_errors import entry
 from hopgraph.tools.retrieval.embeddings.embedding_model import (
     EmbeddingModel,
     Encoder,
@@ -221,8 +222,8 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def _vectors_by_index(response: Any, texts: int) -> list[Vector]:
     """Return the vectors of a response, in the order of the texts."""
-    given = enumerate(response["data"])
-    vectors = {int(each.get("index", place)): to_vector(each["embedding"]) for place, each in given}
+    given = ((entry(each, "index"), place, each["embedding"]) for place, each in enumerate(response["data"]))
+    vectors = {int(place if index is None else index): to_vector(numbers) for index, place, numbers in given}
     if vectors.keys() != set(range(texts)):
         raise ValueError(f"{len(vectors)} vectors for {texts} texts")
     return [vectors[index] for index in range(texts)]
