@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import get_protocol_members
 
-from hopgraph.state.errors import SettingsError, did_you_mean, format_error
+from hopgraph.state.errors import SettingsError, did_you_mean, format_error, misspelling_of
 from hopgraph.state.protocols import EntailmentChecker, Reranker
 
 DEFAULT_MODEL = "offline:extractive"
@@ -337,7 +336,7 @@ def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
 @lru_cache(maxsize=1_000)
 def setting_like(name: str, cls: type[Context]) -> str:
     """Return the setting that a name is, or is a misspelling of; empty for none."""
-    return next(iter(get_close_matches(name, cls.model_fields, n=1, cutoff=0.85)), "")
+    return misspelling_of(name, cls.model_fields)
 
 
 def explicit_settings(settings: Context) -> dict[str, Any]:

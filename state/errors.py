@@ -48,6 +48,11 @@ def format_error(error: Exception, place: str | None = None, *, whole: str = "",
     return f"{where:.200}: {problem}{shown}" if where else f"{problem}{shown}"
 
 
+def misspelling_of(name: str, known: Iterable[str]) -> str:
+    """Return the known name that a name is, or is a misspelling of; empty for none."""
+    return next(iter(get_close_matches(name, [*known], n=1, cutoff=0.85)), "")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: a suggestion, else all valid names."""
     names = list(known)

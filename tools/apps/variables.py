@@ -1,11 +1,11 @@
 """The environment variables that are read beside those of settings, and a check for misspelt ones."""
 
 import os
-from difflib import get_close_matches
 
 from hopgraph.graphs.registry import list_methods
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.errors import misspelling_of
 from hopgraph.state.renamed import RENAMED
 
 OTHER_VARIABLES = """
@@ -25,7 +25,7 @@ def refuse_misspelt_variables() -> None:
         return
     known |= {name for method in list_methods().values() for name in method.Context.model_fields}
     for name in sorted(given - known - RENAMED.keys()):  # settings name renamed ones
-        for meant in get_close_matches(name, known, n=1, cutoff=0.85):
+        if meant := misspelling_of(name, known):
             raise SettingsError(
                 f"environment variable HOPGRAPH_{name.upper()} is not read; did you mean HOPGRAPH_{meant.upper()}?"
             )

@@ -14,14 +14,14 @@ _SHAPES = re.compile(
 _WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{1,15}){0,4}|[A-Z]{1,15})(?:\d\d?|(?:19|20)\d\d)?|(?:19|20)\d{6}")
 """Parts of names: words, also with a version number or a year at the end, and dates."""
 _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD|AUTH|AUTHORIZATION)$")
-_HEADERS = "OPENAI_CUSTOM_HEADERS"
+CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 
 
 def redact(text: str, model: object | None = None) -> str:
     """Replace keys with `[key]`: those in the environment, those held by the model, and whatever looks like one."""
     held = [value.get_secret_value() for value in vars(model).values() if isinstance(value, SecretStr)] if model else []
     set_outside = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
-    headers = [line.partition(":") for line in os.environ.get(_HEADERS, "").split("\n")]
+    headers = [line.partition(":") for line in os.environ.get(CUSTOM_HEADERS, "").split("\n")]
     sent = [(name.strip(), value.strip().rpartition(" ")[2]) for name, _, value in headers]
     set_outside += [value for name, value in sent if _SECRET_NAME.search(name) or _looks_random(value)]
     secrets = {secret for secret in {*held, *set_outside} if len(secret) >= 6}

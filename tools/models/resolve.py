@@ -31,7 +31,7 @@ from hopgraph.state.errors import format_error
 from hopgraph.tools.io.background import SharedLimit, background_loop
 from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust, read_address, read_key
 from hopgraph.tools.io.http_retries import openai_class
-from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.redact import CUSTOM_HEADERS, redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.refusals import Refusals
@@ -72,7 +72,6 @@ _READ_BY_CLIENTS = (
 """How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
 NO_KEY = "no-key-needed"  # which clients must have
-_HEADERS = "OPENAI_CUSTOM_HEADERS"
 _REQUESTS_PER_CLIENT = 8
 """At a time: for each request httpx looks at every connection of its client, which takes long where there are many."""
 _VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
@@ -357,9 +356,9 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     base_url = next((read_address(address, name) for name, address in named.items() if address.strip()), None)
     key = read_key("OPENAI_API_KEY")
     wrong = [name for name in _SENT_BY_CLIENTS if not _VALUE.fullmatch(os.environ.get(name, ""))]
-    lines = [line.strip() for line in os.environ.get(_HEADERS, "").split("\n")]
+    lines = [line.strip() for line in os.environ.get(CUSTOM_HEADERS, "").split("\n")]
     if wrong or not all(_HEADER.fullmatch(line) for line in lines if ":" in line):
-        raise SpecError(f"{(wrong or [_HEADERS])[0]} cannot be sent in a header; correct it, or unset it")
+        raise SpecError(f"{(wrong or [CUSTOM_HEADERS])[0]} cannot be sent in a header; correct it, or unset it")
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")

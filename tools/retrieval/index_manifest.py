@@ -69,7 +69,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     format_version: Literal[1]
     """Increased whenever an older hopgraph could not read, or would misread, a new index."""
     corpus: CorpusInfo
-    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # as once written
+    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # its former key
     bm25: Bm25Info
     dense: DenseInfo | None = None
     libraries: dict[str, str]

@@ -171,7 +171,7 @@ def _example(
 
 
 async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Update:
-    """Let the base model answer, and the teacher, who is told the gold passages, cite and revise (GenGround, 4.1).
+    """Have the base model answer, then the teacher, given the gold passages, cite and revise (GenGround, 4.1).
 
     With `negatives` each kept example is followed by one with passages without a gold answer and the reply Empty.
     """

@@ -71,7 +71,7 @@ _TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """Possible keys of an object's text."""
 _MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
-"""Key and value of a field that nobody searches for: URLs, and ids other than readable ones (`T-17`)."""
+"""Key and value of a field not worth searching: URLs, and ids other than readable ones (`T-17`)."""
 _PROSE_DIRECTIVE = (
     r"\.\.\s+(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|topic|sidebar|rubric|epigraph|"
     r"container|compound|class|only|figure|image|contents|toctree|index|glossary|seealso|todo|version\w+|deprecated|tab[\w-]*|"

@@ -71,7 +71,7 @@ class EmbeddingInfo(BaseModel, frozen=True, extra="forbid"):
     model: str
     """Its spec, without options that only say where it runs."""
     dimension: int = Field(ge=1)
-    normalize: bool = Field(validation_alias=AliasChoices("normalize", "normalise"))  # as once written
+    normalize: bool = Field(validation_alias=AliasChoices("normalize", "normalise"))  # its former key
     """True if vectors are scaled to length 1, so that their inner product is the cosine."""
     query_prefix: str = ""
     passage_prefix: str = ""

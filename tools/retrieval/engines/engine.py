@@ -139,7 +139,7 @@ class CollectionInfo(BaseModel, frozen=True, extra="forbid"):
     kind: Literal["hopgraph-collection"] = "hopgraph-collection"
     format_version: Literal[1] = 1
     """Increased whenever an older hopgraph could not read, or would misread, a new collection."""
-    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # as once written
+    analyzer: dict[str, JsonValue] = Field(validation_alias=AliasChoices("analyzer", "analyser"))  # its former key
     k1: float = K1
     b: float = B
     embedding: EmbeddingInfo | None = None

@@ -298,7 +298,7 @@ class _Process:
         """Deliver the process's messages to the questions in flight; runs in its own thread."""
 
         def deliver(number: int, message: Any) -> None:
-            if number in self.in_flight:  # else nobody waits for it any more
+            if number in self.in_flight:  # else its caller has stopped waiting
                 self.in_flight[number].put_nowait(message)
 
         def lose() -> None:

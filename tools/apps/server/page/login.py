@@ -35,7 +35,7 @@ class Logins:
         return token
 
     def user_of(self, cookies: Mapping[str, str]) -> str | None:
-        """Return the user logged in with these cookies; None if nobody is."""
+        """Return the user logged in with these cookies; None if there is no valid log-in."""
         token, now = cookies.get(COOKIE, ""), time.monotonic()
         user, used = self._users.get(token, (None, now))
         if user is None or now - used > _IDLE_SECONDS:
